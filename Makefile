@@ -1,0 +1,66 @@
+# `make demo` and `make test` do all the set-up on a fresh machine: a virtual environment in .venv,
+# the pinned packages, and Java for Spark. PYTHON=path/to/python3 chooses the interpreter.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+# The targets share one .venv, and pytest's closing line must come last: never side by side.
+.NOTPARALLEL:
+
+PYTHON ?=
+export PYTHON
+
+BIN := .venv/bin
+STAMP := .venv/.installed
+# Finds Java (or installs it) and hands it to what follows. Spark would start its Python workers with the
+# python3 on PATH, which lacks our packages: it is told to use ours.
+WITH_SPARK = JAVA_HOME="$$(scripts/java)" && export JAVA_HOME PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
+
+.PHONY: help demo test lint pytest bench soak format clean
+
+help:
+	@echo "make demo     set up, then run the demonstration"
+	@echo "make test     set up, then lint and run the tests"
+	@echo "make lint     formatting, lint rules and types only"
+	@echo "make format   put the code in the shape that lint wants"
+	@echo "make bench    run the benchmarks"
+	@echo "make soak     run the tests for longer"
+	@echo "make clean    remove what these commands made"
+
+demo: $(STAMP)
+	@$(WITH_SPARK) && $(BIN)/muntin demo
+
+test: lint pytest
+
+pytest: $(STAMP)
+	@$(WITH_SPARK) && $(BIN)/python -m pytest
+
+lint: $(STAMP)
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: $(STAMP)
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(STAMP)
+	@$(WITH_SPARK) && $(BIN)/python -m muntin.bench
+
+# The soak tests of their own are still to come; until then the whole suite runs, told to take its time.
+soak: $(STAMP)
+	@$(WITH_SPARK) && MUNTIN_SOAK=1 $(BIN)/python -m pytest tests
+
+# Installs again only when what to install has changed. An environment whose interpreter is gone is made anew.
+$(STAMP): pyproject.toml constraints.txt
+	@if ! $(BIN)/python -c '' 2>/dev/null; then \
+		python="$$(scripts/python)" || exit 1; \
+		echo "Making .venv with $$python"; \
+		"$$python" -m venv --clear .venv || exit 1; \
+	fi
+	@echo "Installing the pinned packages into .venv (some minutes the first time: Spark is large)"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist spark-warehouse metastore_db derby.log
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

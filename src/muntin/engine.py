@@ -1,0 +1,202 @@
+"""The embedded engines behind one interface: `push(batch)`, `advance(watermark)`, `flush()`, `late()`."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from muntin.errors import EngineEnded, FrameError, RejectedRows, SpecError, nearest
+from muntin.frames import to_arrow
+from muntin.layout import Layout, layout
+from muntin.spec import Spec
+from muntin.units import microseconds
+
+__all__ = ["AUTO", "ENGINES", "Engine", "apply", "make"]
+
+AUTO: Literal["auto"] = "auto"
+
+
+class Engine(ABC):
+    """An embedded engine with state. Made by `Spec.engine`.
+
+    Each call is one step: the rows of the batch are judged, as a set, against the watermark so far; they are taken
+    in; the watermark moves; windows that are due are reported, and closed.
+
+    >>> import muntin as mt
+    >>> engine = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count()).engine(watermark="manual")
+    >>> engine.push({"ts": [0, 1]}).num_rows, engine.advance(1_000_000).column("n").to_pylist()
+    (0, [2])
+    """
+
+    def __init__(self, spec: Spec, watermark: str = AUTO, clock: Callable[[], Any] | None = None) -> None:
+        if watermark not in (AUTO, "manual"):
+            raise SpecError(f"watermark={watermark!r} is neither 'auto' nor 'manual'.")
+        self.spec = spec
+        self._automatic = watermark == AUTO
+        self._clock = clock
+        self._layout: Layout | None = None
+        self._late: list[pa.Table] = []
+        self._ended = False
+        self._watermark: int | None = None
+        self._newest: int | None = None
+
+    def now(self) -> int:
+        """The clock, in microseconds."""
+        return time.time_ns() // 1_000 if self._clock is None else microseconds(self._clock(), "the clock")
+
+    def push(self, batch: Any) -> pa.Table:
+        """Take in a batch of rows; gives the results that are due.
+
+        >>> import muntin as mt
+        >>> engine = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count()).engine()
+        >>> engine.push({"ts": [0, 1_000_000]}).column("n").to_pylist()
+        [1]
+        """
+        self._check_open("push")
+        table = to_arrow(batch).table
+        return self._run(table, AUTO if self._automatic else None, False)
+
+    def advance(self, watermark: Any) -> pa.Table:
+        """Move the watermark to a datetime or to int64 microseconds; backwards is ignored.
+
+        >>> import muntin as mt
+        >>> mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count()).engine().advance(5).num_rows
+        0
+        """
+        self._check_open("advance")
+        return self._run(None, microseconds(watermark, "watermark"), False)
+
+    def flush(self) -> pa.Table:
+        """Report every window that has not been reported, and end.
+
+        >>> import muntin as mt
+        >>> engine = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count()).engine()
+        >>> engine.push({"ts": [0]}).num_rows, engine.flush().column("n").to_pylist()
+        (0, [1])
+        """
+        self._check_open("flush")
+        self._ended = True
+        return self._run(None, None, True)
+
+    def late(self) -> pa.Table:
+        """The late and rejected rows since the last call, with `reason`, `query` and `missed`.
+
+        >>> import muntin as mt
+        >>> engine = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count()).engine()
+        >>> _ = engine.push({"ts": [None, 1]})
+        >>> engine.late().column("reason").to_pylist()
+        ['null time']
+        """
+        tables, self._late = self._late, []
+        if tables:
+            return pa.concat_tables(tables)
+        return (self._layout.late if self._layout else pa.schema([])).empty_table()
+
+    def _run(self, table: pa.Table | None, watermark: int | Literal["auto"] | None, flush: bool) -> pa.Table:
+        if table is not None:
+            table = self._fit(table)
+        if self._layout is None:  # no batch has come, so there is nothing to report, and its columns are unknown
+            self._move(watermark)
+            return pa.table({})
+        if table is not None:
+            late = self._take(table, self.now())
+            if late.num_rows:
+                self._late.append(late)
+        self._move(watermark)
+        return self._report(flush)
+
+    def _move(self, watermark: int | Literal["auto"] | None) -> None:
+        """The watermark moves forward only; by itself it trails the newest event by the disorder."""
+        if watermark == AUTO:
+            watermark = None if self._newest is None else self._newest - self.spec.disorder
+        if watermark is not None and (self._watermark is None or watermark > self._watermark):
+            self._watermark = watermark
+
+    def _finite(self, table: pa.Table) -> pa.Table:
+        """All windows of a finite frame: no row is late, and none is too far ahead of the clock."""
+        rejected = self._take(table, None)
+        if rejected.num_rows:
+            counts = Counter(rejected.column("reason").to_pylist())
+            warnings.warn(
+                f"{rejected.num_rows} rows are in no window: "
+                + ", ".join(f"{count} with {reason}" for reason, count in counts.items())
+                + ". Filter them out first, or push to spec.engine() and look at late().",
+                RejectedRows,
+                stacklevel=4,
+            )
+        return self._report(True)
+
+    def _fit(self, table: pa.Table) -> pa.Table | None:
+        """The batch with the columns of the first one. An empty one without types does not decide what they are."""
+        if self._layout is None:
+            if not table.num_rows and any(pa.types.is_null(type_) for type_ in table.schema.types):
+                return None
+            self._layout = layout(self.spec, table.schema)
+            self._begin(self._layout)
+        expected = self._layout.schema
+        if table.schema.names == expected.names:
+            pairs = list(zip(table.schema.types, expected.types, strict=True))
+            if all(given == wanted for given, wanted in pairs):
+                return table
+            if all(given == wanted or pa.types.is_null(given) for given, wanted in pairs):
+                return table.cast(expected)
+        raise FrameError(
+            f"this batch has the columns {_shown(table.schema)}, but the first had {_shown(expected)}. Cast or reorder "
+            f"the columns so that all batches are alike."
+        )
+
+    def _check_open(self, call: str) -> None:
+        if self._ended:
+            raise EngineEnded(f"{call}() after flush(): the engine has ended. Make a new one with spec.engine().")
+
+    @abstractmethod
+    def _begin(self, bound: Layout) -> None:
+        """The schema is known: get ready."""
+
+    @abstractmethod
+    def _take(self, table: pa.Table, now: int | None) -> pa.Table:
+        """Judge all rows against the watermark so far, then take them in; gives the late and rejected rows."""
+
+    @abstractmethod
+    def _report(self, flush: bool) -> pa.Table:
+        """The windows that are due; then close what is to be closed."""
+
+
+def _shown(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)
+
+
+def _reference() -> type[Engine]:
+    from muntin.reference import Reference
+
+    return Reference
+
+
+ENGINES: dict[str, Callable[[], type[Engine]]] = {"auto": _reference, "reference": _reference}
+"""The engines by name, imported when first asked for."""
+
+
+def make(spec: Spec, engine: str, watermark: str, clock: Callable[[], Any] | None) -> Engine:
+    """An engine by name."""
+    return _class(engine)(spec, watermark, clock)
+
+
+def apply(spec: Spec, frame: Any, engine: str) -> Any:
+    """All windows of a finite frame: nothing is late, and every window that exists is reported."""
+    given = to_arrow(frame)
+    running = _class(engine)(spec, "manual")
+    running._layout = layout(spec, given.table.schema, finite=True)
+    running._begin(running._layout)
+    return given.restore(running._finite(given.table))
+
+
+def _class(engine: str) -> type[Engine]:
+    if engine not in ENGINES:
+        raise SpecError(f"engine={engine!r} is unknown. {nearest(engine, ENGINES)}")
+    return ENGINES[engine]()

@@ -1,0 +1,250 @@
+"""The spec: what to compute over which windows. Immutable, printable, comparable; it knows nothing of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from muntin.aggregates import Aggregate
+from muntin.errors import SpecError, nearest
+from muntin.units import Measure, duration, show_duration
+from muntin.windows import Window
+
+if TYPE_CHECKING:
+    from muntin.engine import Engine
+    from muntin.explain import Explanation
+
+__all__ = ["RESERVED", "Query", "Spec", "over"]
+
+RESERVED = ("window", "rows", "query", "revision", "reason", "missed", "batch_id")
+"""Names of result columns that no key and no aggregate may have."""
+
+ONE_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Query:
+    """One named window of a spec, with its aggregates.
+
+    >>> import muntin as mt
+    >>> mt.over("ts").window("minute", mt.tumbling("1 minute"), n=mt.count()).queries[0].name
+    'minute'
+    """
+
+    name: str
+    window: Window
+    aggregates: tuple[tuple[str, Aggregate], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Spec:
+    """Windows and aggregates over a stream or table; made by `over`, extended by `window`.
+
+    >>> import muntin as mt
+    >>> spec = mt.over("ts", by="sensor").window("minute", mt.tumbling("1 minute"), peak=mt.max("speed"))
+    >>> spec.apply({"ts": [1, 2], "sensor": ["a", "a"], "speed": [3, 5]}).column("peak").to_pylist()
+    [5]
+    """
+
+    time: str | None
+    by: tuple[str, ...] = ()
+    disorder: int = 0
+    lateness: int = 0
+    order: str | None = None
+    idle: int | None = None
+    max_ahead: int | None = ONE_DAY
+    queries: tuple[Query, ...] = field(default=())
+
+    # -- building ------------------------------------------------------------------------------------------------
+
+    def window(self, name: str, window: Window, /, **aggregates: Aggregate) -> Spec:
+        """This spec with one more named window and its aggregates.
+
+        >>> import muntin as mt
+        >>> mt.over("ts").window("minute", mt.tumbling("1 minute"), n=mt.count())
+        over('ts')
+        .window('minute', tumbling('1 minute'), n=count())
+        """
+        self._check_name(name)
+        if not isinstance(window, Window):
+            raise SpecError(
+                f"window {name!r}: {window!r} is no window. Use mt.tumbling, mt.sliding, mt.session, mt.cumulative, "
+                f"mt.punctuated, mt.frame or a class of your own."
+            )
+        if not aggregates:
+            raise SpecError(f"window {name!r} computes nothing. Name at least one aggregate, such as n=mt.count().")
+        for result, aggregate in aggregates.items():
+            self._check_aggregate(name, result, aggregate)
+        query = Query(name, window, tuple(aggregates.items()))
+        return replace(self, queries=(*self.queries, query))
+
+    def _check_name(self, name: object) -> None:
+        if not isinstance(name, str) or not name:
+            raise SpecError(
+                f"a window needs a name, got {name!r}. Write .window('minute', mt.tumbling('1 minute'), ...)."
+            )
+        if any(query.name == name for query in self.queries):
+            raise SpecError(f"two windows are named {name!r}. Results are told apart by name: choose another.")
+
+    def _check_aggregate(self, query: str, result: str, aggregate: object) -> None:
+        if isinstance(aggregate, type) and issubclass(aggregate, Aggregate):
+            raise SpecError(
+                f"window {query!r}: {result}={aggregate.name} is not called. Write {result}=mt.{aggregate.name}(...)."
+            )
+        if not isinstance(aggregate, Aggregate):
+            raise SpecError(
+                f"window {query!r}: {result}={aggregate!r} is no aggregate. Use one such as mt.sum('column'), or a "
+                f"class of your own made from mt.Aggregate."
+            )
+        if result in RESERVED:
+            raise SpecError(f"window {query!r}: the name {result!r} is reserved for a result column. Choose another.")
+        if result in self.by:
+            raise SpecError(f"window {query!r}: the name {result!r} is a key column already. Choose another.")
+
+    def checked(self) -> Spec:
+        """Itself, where it has at least one window."""
+        if not self.queries:
+            raise SpecError(
+                "the spec has no window. Add one: .window('minute', mt.tumbling('1 minute'), n=mt.count())."
+            )
+        return self
+
+    # -- using ---------------------------------------------------------------------------------------------------
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the stream is declared to be in order: neither disorder nor lateness."""
+        return self.disorder == 0 and self.lateness == 0
+
+    def apply(self, frame: Any, *, engine: str = "auto") -> Any:
+        """All windows of a finite frame, as a frame of the same kind.
+
+        `engine="reference"` recomputes everything in plain Python, to check against.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count())
+        >>> spec.apply({"ts": [0, 1, 1_000_000]}).column("n").to_pylist()
+        [2, 1]
+        """
+        from muntin.engine import apply
+
+        return apply(self.checked(), frame, engine)
+
+    def engine(
+        self, *, watermark: str = "auto", engine: str = "auto", clock: Callable[[], Any] | None = None
+    ) -> Engine:
+        """An embedded engine with state: `push(batch)`, `advance(watermark)`, `flush()`, `late()`.
+
+        `watermark="auto"` trails the newest event by `disorder`; `"manual"` moves only on `advance`. `clock` gives
+        the current time (a datetime or microseconds) and is the system's unless given.
+
+        >>> import muntin as mt
+        >>> engine = mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count()).engine()
+        >>> engine.push({"ts": [0, 1, 1_000_000]}).column("n").to_pylist()
+        [2]
+        """
+        from muntin.engine import make
+
+        return make(self.checked(), engine, watermark, clock)
+
+    def explain(self) -> Explanation:
+        """What it will do, and why: the class of each window, the properties of its aggregates, what follows.
+
+        >>> import muntin as mt
+        >>> print(mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count()).explain())
+        over('ts'): in order, no key
+        <BLANKLINE>
+        second: tumbling('1 second')
+          context free, measured in time; a window is identified by its time bounds
+          n = count(): distributive, commutative, invertible, cumulative, full-differential
+          events kept: no. The stream is in order and the window is not forward context aware.
+          splits:      no. The stream is in order and the window is not forward context aware.
+          removal:     no. Events are removed only from rows windows out of order.
+        <BLANKLINE>
+        Together: events are not kept, slices are never split, events are never removed.
+        A row further than 1 day ahead of the clock is rejected (max_ahead).
+        """
+        from muntin.explain import explain
+
+        return explain(self.checked())
+
+    def __repr__(self) -> str:
+        head = [repr(self.time)]
+        if self.by:
+            head.append(f"by={self.by[0]!r}" if len(self.by) == 1 else f"by={list(self.by)!r}")
+        delays = {"disorder": self.disorder, "lateness": self.lateness}
+        head += [f"{name}={show_duration(delay)!r}" for name, delay in delays.items() if delay]
+        if self.order is not None:
+            head.append(f"order={self.order!r}")
+        if self.idle is not None:
+            head.append(f"idle={show_duration(self.idle)!r}")
+        if self.max_ahead != ONE_DAY:
+            head.append("max_ahead=" + ("None" if self.max_ahead is None else repr(show_duration(self.max_ahead))))
+        lines = [f"over({', '.join(head)})"]
+        for query in self.queries:
+            named = ", ".join(f"{name}={aggregate!r}" for name, aggregate in query.aggregates)
+            lines.append(f".window({query.name!r}, {query.window!r}, {named})")
+        return "\n".join(lines)
+
+
+def over(
+    time: str | None,
+    *,
+    by: str | Iterable[str] = (),
+    disorder: object = 0,
+    lateness: object = 0,
+    order: str | None = None,
+    idle: object = None,
+    max_ahead: object = "1 day",
+) -> Spec:
+    """Begin a spec over the column of event times; `None` means the time of arrival.
+
+    `by` names the key columns. `disorder` is how far behind the newest event an event may come; the watermark trails
+    by this much. `lateness` is how long a reported window may still be corrected. `order` names a column that decides
+    between events of equal time. `idle` lets the positions of rows windows start again at 0 after a silence of the
+    key. A row further ahead of the clock than `max_ahead` is rejected (`None`: never).
+
+    >>> over("ts", by=["city", "sensor"], disorder="2 seconds")
+    over('ts', by=['city', 'sensor'], disorder='2 seconds')
+    """
+    if time is not None and not isinstance(time, str):
+        raise SpecError(f"over takes the name of the time column, or None for arrival time, got {time!r}.")
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    for key in keys:
+        if not isinstance(key, str):
+            raise SpecError(f"by= takes names of key columns, got {key!r}.")
+        if key in RESERVED:
+            raise SpecError(f"by={key!r}: the name is reserved for a result column. Rename the key column.")
+    if len(set(keys)) < len(keys):
+        raise SpecError(f"by={list(keys)!r} names a key column twice.")
+    if order is not None and not isinstance(order, str):
+        raise SpecError(f"order= takes the name of a column, got {order!r}.")
+    spec = Spec(
+        time,
+        keys,
+        duration(disorder, "disorder"),
+        duration(lateness, "lateness"),
+        order,
+        None if idle is None else duration(idle, "idle"),
+        None if max_ahead is None else duration(max_ahead, "max_ahead"),
+    )
+    if time is None and not spec.in_order:
+        raise SpecError(
+            f"over(None) goes by arrival, which is always in order: disorder={disorder!r} and lateness={lateness!r} "
+            f"have no meaning. Leave them out, or name a column of event times."
+        )
+    return spec
+
+
+def query_named(spec: Spec, name: str) -> Query:
+    """The query of a name, or an error that names the nearest."""
+    for query in spec.queries:
+        if query.name == name:
+            return query
+    raise SpecError(f"no window is named {name!r}. {nearest(name, [query.name for query in spec.queries])}")
+
+
+def counts_rows(window: Window) -> bool:
+    """Whether a window goes by the positions of rows, so that a late event shifts later ones."""
+    return window.measure is Measure.ROWS
