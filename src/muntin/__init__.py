@@ -34,6 +34,7 @@ from muntin.errors import (
     MuntinError,
     RejectedRows,
     SpecError,
+    StateCorrupt,
     SumOverflow,
     UnsupportedAggregate,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "RejectedRows",
     "Spec",
     "SpecError",
+    "StateCorrupt",
     "SumOverflow",
     "UnsupportedAggregate",
     "arg_max",

@@ -15,8 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 import muntin as mt
+from muntin.windows import Identity
 
-__all__ = ["flights", "run", "spec"]
+__all__ = ["flights", "last_revisions", "run", "spec"]
+
+BATCH = 2_000
 
 
 def flights(months: int = 12) -> pa.Table:
@@ -62,20 +65,42 @@ def spec() -> mt.Spec:
     )
 
 
-def run(console: Console | None = None) -> pa.Table:
-    """Run the demonstration and show what came out."""
+def run(console: Console | None = None, months: int = 12) -> pa.Table:
+    """Replay the departures in the order in which they happened, and show what came out."""
     console = console or Console()
-    started = time.perf_counter()
-    table = flights(months=1)
-    console.print(f"[bold]Departures from New York, January 2013[/]: {table.num_rows:,} flights, scheduled times.\n")
+    table = flights(months)
+    console.print(f"[bold]Departures from New York in 2013[/]: {table.num_rows:,} flights by their scheduled times,")
+    console.print("replayed as they really left: delays make them come out of order.\n")
     console.print(repr(spec()), highlight=False)
-    results: pa.Table = spec().apply(table)
+    started = time.perf_counter()
+    engine = spec().engine()
+    tables = [engine.push(table.slice(i, BATCH)) for i in range(0, table.num_rows, BATCH)]
+    tables.append(engine.flush())
     seconds = time.perf_counter() - started
+    reports, late = pa.concat_tables(tables), engine.late()
+    results = last_revisions(reports)
     for query in spec().queries:
         console.print(shown(results, query))
-    console.print(f"{results.num_rows:,} windows from {table.num_rows:,} flights in {seconds:.1f} s.")
+    corrected = pc.sum(pc.greater(reports["revision"], 0)).as_py()
+    console.print(f"{results.num_rows:,} windows from {table.num_rows:,} flights in {seconds:.1f} s,")
+    console.print(f"{corrected:,} corrections of windows already reported, {late.num_rows:,} late rows.")
     console.print("Why it does what it does: [bold]spec.explain()[/]. The code: src/muntin/demo.py")
     return results
+
+
+def last_revisions(reports: pa.Table) -> pa.Table:
+    """The last row of each window: later reports replace earlier ones, and a retracted window drops out.
+
+    >>> last_revisions(spec().apply(flights(months=1))).num_rows
+    6388
+    """
+    by = {query.name: query.window.identity for query in spec().queries}
+    last = {}
+    for i, row in enumerate(reports.select(["origin", "query", "window", "rows"]).to_pylist()):
+        places = {Identity.START: row["window"]["start"], Identity.POSITIONS: row["rows"]}
+        last[repr((row["origin"], row["query"], places.get(by[row["query"]], row["window"])))] = i
+    kept = reports.take(pa.array(sorted(last.values())))
+    return kept.filter(pc.greater_equal(kept["revision"], 0))
 
 
 def shown(results: pa.Table, query: mt.spec.Query, most: int = 4) -> Table:

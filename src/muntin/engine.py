@@ -46,6 +46,11 @@ class Engine(ABC):
         self._watermark: int | None = None
         self._newest: int | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of state, from the sizes of the real buffers; 0 where an engine does not count them."""
+        return 0
+
     def now(self) -> int:
         """The clock, in microseconds."""
         return time.time_ns() // 1_000 if self._clock is None else microseconds(self._clock(), "the clock")
@@ -59,7 +64,8 @@ class Engine(ABC):
         [1]
         """
         self._check_open("push")
-        table = to_arrow(batch).table
+        alike = isinstance(batch, pa.Table) and self._layout is not None and batch.schema.equals(self._layout.schema)
+        table = batch if alike else to_arrow(batch).table
         return self._run(table, AUTO if self._automatic else None, False)
 
     def advance(self, watermark: Any) -> pa.Table:
@@ -98,6 +104,14 @@ class Engine(ABC):
             return pa.concat_tables(tables)
         return (self._layout.late if self._layout else pa.schema([])).empty_table()
 
+    def snapshot(self) -> bytes:
+        """The state as bytes, for `restore`; only engines for use have it."""
+        raise SpecError(f"{type(self).__name__} has no snapshots. Use engine='auto'.")
+
+    def restore(self, data: bytes) -> None:
+        """Take over the state of a snapshot of an engine of the same spec; this one must be new."""
+        raise SpecError(f"{type(self).__name__} has no snapshots. Use engine='auto'.")
+
     def _run(self, table: pa.Table | None, watermark: int | Literal["auto"] | None, flush: bool) -> pa.Table:
         if table is not None:
             table = self._fit(table)
@@ -106,7 +120,7 @@ class Engine(ABC):
             return pa.table({})
         if table is not None:
             late = self._take(table, self.now())
-            if late.num_rows:
+            if late is not None and late.num_rows:
                 self._late.append(late)
         self._move(watermark)
         return self._report(flush)
@@ -121,7 +135,7 @@ class Engine(ABC):
     def _finite(self, table: pa.Table) -> pa.Table:
         """All windows of a finite frame: no row is late, and none is too far ahead of the clock."""
         rejected = self._take(table, None)
-        if rejected.num_rows:
+        if rejected is not None and rejected.num_rows:
             counts = Counter(rejected.column("reason").to_pylist())
             warnings.warn(
                 f"{rejected.num_rows} rows are in no window: "
@@ -160,7 +174,7 @@ class Engine(ABC):
         """The schema is known: get ready."""
 
     @abstractmethod
-    def _take(self, table: pa.Table, now: int | None) -> pa.Table:
+    def _take(self, table: pa.Table, now: int | None) -> pa.Table | None:
         """Judge all rows against the watermark so far, then take them in; gives the late and rejected rows."""
 
     @abstractmethod
@@ -178,7 +192,13 @@ def _reference() -> type[Engine]:
     return Reference
 
 
-ENGINES: dict[str, Callable[[], type[Engine]]] = {"auto": _reference, "reference": _reference}
+def _slicing() -> type[Engine]:
+    from muntin.slicing.engine import Slicing
+
+    return Slicing
+
+
+ENGINES: dict[str, Callable[[], type[Engine]]] = {"auto": _slicing, "slicing": _slicing, "reference": _reference}
 """The engines by name, imported when first asked for."""
 
 

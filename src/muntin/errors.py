@@ -11,6 +11,7 @@ __all__ = [
     "MuntinError",
     "RejectedRows",
     "SpecError",
+    "StateCorrupt",
     "SumOverflow",
     "UnsupportedAggregate",
     "nearest",
@@ -65,6 +66,14 @@ class EngineEnded(MuntinError, RuntimeError):
     """A push or an advance on an engine that has been flushed.
 
     >>> issubclass(EngineEnded, RuntimeError)
+    True
+    """
+
+
+class StateCorrupt(MuntinError, ValueError):
+    """A saved state that cannot be read: damaged, cut off, forged, or of a newer format.
+
+    >>> issubclass(StateCorrupt, ValueError)
     True
     """
 

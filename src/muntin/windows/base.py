@@ -139,17 +139,10 @@ class ContextFreeWindow(Window):
         found: list[tuple[int, int]] = []
         edge = time
         while edge <= MAX_TIME:
-            previous, edge = edge, int(next_edges(self, np.array([edge], np.int64))[0])
-            if edge <= previous:
-                raise SpecError(f"{self!r}: next_edge({previous}) gave {edge}. It must be later, or NEVER.")
+            previous, edge = edge, edge_after(self, edge)
             if edge == NEVER:
                 break
-            starts, ends = as_windows(self.trigger(previous, edge))
-            if ((ends <= previous) | (ends > edge)).any():
-                raise SpecError(
-                    f"{self!r}: trigger({previous}, {edge}) gave a window that ends outside of these. Give those with "
-                    f"previous < end <= current."
-                )
+            starts, ends = ended(self, previous, edge)
             found += [(int(s), int(e)) for s, e in zip(starts, ends, strict=True) if s <= time < e]
             past = edge > time + self.longest if self.longest is not None else bool((starts > time).any())
             if past:
@@ -235,6 +228,25 @@ def next_edges(window: ContextFreeWindow, times: Int64s) -> Int64s:
     one = cast(Callable[[int], int | None], window.next_edge)
     answers = [one(int(time)) for time in times]
     return np.array([NEVER if answer is None else answer for answer in answers], np.int64)
+
+
+def edge_after(window: ContextFreeWindow, time: int) -> int:
+    """The next edge after a time, checked: a window of a user's own might stand still."""
+    edge = int(next_edges(window, np.array([time], np.int64))[0])
+    if edge <= time:
+        raise SpecError(f"{window!r}: next_edge({time}) gave {edge}. It must be later, or NEVER.")
+    return edge
+
+
+def ended(window: ContextFreeWindow, previous: int, current: int) -> tuple[Int64s, Int64s]:
+    """The windows that ended between two watermarks, checked: a user's own might give others."""
+    starts, ends = as_windows(window.trigger(previous, current))
+    if ((ends <= previous) | (ends > current)).any():
+        raise SpecError(
+            f"{window!r}: trigger({previous}, {current}) gave a window that ends outside of these. Give those with "
+            f"previous < end <= current."
+        )
+    return starts, ends
 
 
 def as_windows(answer: object) -> tuple[Int64s, Int64s]:

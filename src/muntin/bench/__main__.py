@@ -1,0 +1,37 @@
+"""`python -m muntin.bench [NAME ...] [--rows N]`: the table of the embedded engine."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+
+from muntin.bench.engine import WORKLOADS, measure
+
+
+def main() -> None:
+    """Measure the workloads whose names contain a word given, or all, and show them beside the floor."""
+    parser = argparse.ArgumentParser(prog="python -m muntin.bench")
+    parser.add_argument("words", nargs="*", help="run only workloads whose names contain one of these")
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    console = Console()
+    table = Table(title=f"{given.rows:,} rows; ratios to the floor of the same run, median of {given.rounds} rounds")
+    for name in ("workload", "× floor", "at least", "M rows/s", "results/s", "state bytes"):
+        table.add_column(name, justify="left" if name == "workload" else "right")
+    for workload in WORKLOADS:
+        if given.words and not any(word in workload.name for word in given.words):
+            continue
+        outcome = measure(workload, given.rows, given.rounds)
+        shown = f"{outcome.ratio:.3f}"
+        style = "green" if outcome.ratio >= workload.target else "red"
+        cells = [f"{outcome.rows_per_second / 1e6:.1f}", f"{outcome.results_per_second:,.0f}", f"{outcome.state:,}"]
+        table.add_row(workload.name, f"[{style}]{shown}[/]", f"{workload.target}", *cells)
+        console.print(f"{workload.name}: {shown} × floor (at least {workload.target})")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

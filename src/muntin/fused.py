@@ -1,0 +1,244 @@
+"""The update of all fixed-size aggregates of all sliced queries in one pass, and merges of what it keeps.
+
+Partials are columns indexed by cell. Aggregates with equal partials share them: `stddev("x")` and `var("x")` are one,
+and the `n` of a mean is the count that is kept anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.aggregates import Bound
+from muntin.aggregates.counting import Count
+from muntin.aggregates.moments import GeometricMean, Mean, Var
+from muntin.compile import Recipe, loaded, recipe_of, run, why_not
+from muntin.errors import UnsupportedAggregate
+from muntin.kernels import source_fused as source
+from muntin.kernels.source_fused import Group, Plan
+
+__all__ = ["Fused", "Taken", "Values", "fused"]
+
+Array = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+LATEST, EARLIEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+# Whose field n always equals the number of values, by their lift.
+_COUNTED = {Mean.lift: 1, GeometricMean.lift: 1, Var.lift: 0}
+
+
+class Values(Protocol):
+    """A column of a batch."""
+
+    values: Array
+    valid: npt.NDArray[np.bool_] | None
+
+
+class Taken(NamedTuple):
+    """How far an update of one key came."""
+
+    stop: int
+    """The first row that lies in no slice; the number of rows where all were taken."""
+    cur: int
+    """The newest slice with an event."""
+    newest: int
+    """The largest time."""
+    lowest: int
+    """The first slice that changed."""
+    late: Ints
+    """Rows earlier than `suspect`; valid until the next call."""
+
+
+def fused(bounds: Sequence[Bound], nullable: Iterable[str] | None = None, *, spans: bool = True) -> Fused:
+    """Cells for some aggregates, each of them compiled (`muntin.compile.compiled`).
+
+    Only columns that are named `nullable` may have nulls, by default all: a count of valid values each. Batches
+    without nulls run kernels that read no masks. Without `spans` first and last are not kept: only sessions need them.
+
+    >>> import muntin as mt, pyarrow as pa
+    >>> cells = fused([mt.count().bind([]), mt.mean("x").bind([pa.float64()])], nullable=[])
+    >>> [slot.name for slot in cells.slots], cells.places, cells.counts
+    (['int64', 'int64', 'int64', 'float64'], [(0,), (3, 0)], [0, 0])
+    """
+    return Fused(bounds, nullable, spans)
+
+
+class Fused:
+    """Columns of cells: n, first, last, counts of valid values, then the fields of partials."""
+
+    slots: list[np.dtype[Any]]
+    places: list[tuple[int, ...]]
+    """For each aggregate the columns of its partial."""
+    counts: list[int]
+    """For each aggregate the column with the number of its values."""
+
+    def __init__(self, bounds: Sequence[Bound], nullable: Iterable[str] | None, spans: bool) -> None:
+        self._bounds, self._spans = tuple(bounds), spans
+        named = dict.fromkeys(column for bound in bounds for column in bound.aggregate.columns)
+        self.nullable = tuple(named) if nullable is None else tuple(name for name in named if name in set(nullable))
+        self.columns: list[str] = []
+        """The columns whose values are read."""
+        self._given: dict[str, Any] = {}
+        self._lay_out()
+        self._kernels: dict[object, Any] = {}
+        self._late = np.empty(0, np.int64)
+        self._true = np.ones(0, np.bool_)
+        self._grid: tuple[Ints, int, npt.NDArray[np.int32], int] | None = None
+
+    def _lay_out(self) -> None:
+        counts: dict[tuple[int, ...], int] = {(): 0}
+        groups: dict[object, tuple[int, Group]] = {}
+        types: list[str] = []
+        found: list[tuple[int, int | None]] = []
+        for bound in self._bounds:
+            columns = bound.aggregate.columns
+            recipe = recipe_of(bound)
+            if recipe is None:
+                raise UnsupportedAggregate(f"{bound.aggregate!r} is not compiled: {why_not(bound)}.")
+            masks = tuple(i for i, name in enumerate(self.nullable) if name in columns)
+            count = counts.setdefault(masks, len(counts))
+            if isinstance(bound.aggregate, Count):
+                found.append((count, None))
+                continue
+            key = (bound.aggregate.lift, bound.aggregate.combine, recipe.part.slots, recipe.part.inputs, columns)
+            if key not in groups:
+                groups[key] = len(groups), self._group(len(groups), bound, recipe, count, types)
+            found.append((count, groups[key][0]))
+        plan = [group for _, group in groups.values()]
+        self._plan = Plan(tuple(plan), tuple(types), len(self.nullable), tuple(list(counts)[1:]), self._spans)
+        self.slots = [np.dtype(np.int64)] * (2 + len(counts))
+        where = []
+        for group in plan:
+            place = []
+            for i, slot in enumerate(group.part.slots):
+                place.append(_column(group.counter) if i == group.counted else len(self.slots))
+                self.slots += [] if i == group.counted else [np.dtype(slot)]
+            where.append(tuple(place))
+        self.counts = [_column(count) for count, _ in found]
+        self.places = [(_column(count),) if k is None else where[k] for count, k in found]
+
+    def _group(self, k: int, bound: Bound, recipe: Recipe, count: int, types: list[str]) -> Group:
+        columns = []
+        for i, dtype in zip(recipe.used, recipe.part.inputs, strict=True):
+            name = bound.aggregate.columns[i]
+            if name not in self.columns:
+                self.columns.append(name)
+                types.append(dtype)
+            columns.append(self.columns.index(name))
+        self._given |= {f"{name[:-1]}{k}": thing for name, thing in recipe.given.items()}
+        return Group(recipe.part, tuple(columns), count, _COUNTED.get(bound.aggregate.lift))
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def new(self, cells: int) -> list[Array]:
+        """Columns of empty cells."""
+        columns = [np.zeros(cells, slot) for slot in self.slots]
+        if self._spans:
+            columns[1].fill(LATEST)
+            columns[2].fill(EARLIEST)
+        return columns
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def update_cells(
+        self, state: Sequence[Array], cells: Ints, time: Ints, order: Ints | None, columns: Mapping[str, Values]
+    ) -> None:
+        """Each row into its cell; -1: into none."""
+        events, ordered, masked = self._events(time, order, columns)
+        run(self._kernel(source.update_cells, ordered, masked), [cells, *events], state)
+
+    def update_one(
+        self,
+        state: Sequence[Array],
+        starts: Ints,
+        top: int,
+        time: Ints,
+        order: Ints | None,
+        columns: Mapping[str, Values],
+        *,
+        head: int = 0,
+        cur: int = 0,
+        first_open: int = 0,
+        suspect: int = EARLIEST,
+        i0: int = 0,
+    ) -> Taken:
+        """Rows of one key from i0 on into slices, given by their starts and the end of the last one.
+
+        Slice s is cell `head + s`; `cur` is the newest slice with an event, at least `first_open`. Rows in slices
+        before `first_open` are left out. Rows before `suspect` are named as perhaps late.
+        """
+        events, ordered, masked = self._events(time, order, columns)
+        tab, shift = self._slots_of(starts, top)
+        if suspect > EARLIEST and len(self._late) < len(time):
+            self._late = np.empty(len(time), np.int64)
+        info = np.array((cur, EARLIEST, LATEST, 0))
+        inputs = [i0, head, first_open, suspect, top, int(starts[0]), shift, starts, tab, *events]
+        stop = run(self._kernel(source.update_one, ordered, masked), inputs, [self._late, info, *state])
+        cur, newest, lowest, late = info.tolist()
+        return Taken(stop, cur, newest, lowest, self._late[:late])
+
+    def _events(self, time: Ints, order: Ints | None, columns: Mapping[str, Values]) -> tuple[list[Array], bool, bool]:
+        ordered = order is not None and self._plan.timed
+        events: list[Array] = [time, order] if ordered and order is not None else [time]
+        events += [columns[name].values for name in self.columns]
+        masks = [columns[name].valid for name in self.nullable]
+        if all(mask is None for mask in masks):
+            return events, ordered, False
+        if len(self._true) < len(time):
+            self._true = np.ones(len(time), np.bool_)
+        events += [self._true[: len(time)] if mask is None else mask for mask in masks]
+        return events, ordered, True
+
+    def _slots_of(self, starts: Ints, top: int) -> tuple[npt.NDArray[np.int32], int]:
+        """A grid over the slices, half as wide as a slice is on average: the slice of a time, give or take a few."""
+        if self._grid is None or self._grid[0] is not starts or self._grid[1] != top:
+            span = top - int(starts[0])
+            shift = max((span // (2 * len(starts))).bit_length() - 1, 0)
+            tab = np.empty((span >> shift) + 2, np.int32)
+            run(self._kernel(lambda plan: source.GRID, name="grid"), [starts, shift], [tab])
+            self._grid = starts, top, tab, shift
+        return self._grid[2], self._grid[3]
+
+    # -- cells -----------------------------------------------------------------------------------------------------
+
+    def merge_ranges(self, lo: Ints, hi: Ints, state: Sequence[Array]) -> list[Array]:
+        """Cells lo to hi, in order, as one, for each range."""
+        results = self._empty(len(lo))
+        run(self._kernel(source.merge_ranges), [lo, hi, *state], results)
+        return results
+
+    def _empty(self, rows: int) -> list[Array]:
+        return [np.zeros(rows, slot) for slot in self.slots]
+
+    def merge_gather(self, lo: Ints, hi: Ints, index: Ints, state: Sequence[Array]) -> list[Array]:
+        """Cells index[lo] to index[hi], in order, as one, for each range."""
+        results = self._empty(len(lo))
+        run(self._kernel(source.merge_gather), [lo, hi, index, *state], results)
+        return results
+
+    def merge_dense(
+        self, a: Ints, b: Ints, stride: int, state: Sequence[Array], keys: int | None = None
+    ) -> list[Array]:
+        """For each range of slices a to b the cells of keys 0 to `keys` as one; row `range * keys + key`.
+
+        Cell `slice * stride + key` is one key in one slice.
+        """
+        keys = stride if keys is None else keys
+        results = self._empty(len(a) * keys)
+        run(self._kernel(source.merge_dense), [a, b, stride, keys, *state], results)
+        return results
+
+    def _kernel(self, text: Callable[..., str], *variant: bool, name: str | None = None) -> Any:
+        key = (name or text.__name__, *variant)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            given = {} if name else self._given
+            kernel = self._kernels[key] = loaded(text(self._plan, *variant), given)
+        return kernel
+
+
+def _column(count: int) -> int:
+    return count + 2 if count else 0

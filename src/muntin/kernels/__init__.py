@@ -1,0 +1,1 @@
+"""Loops over arrays, compiled by Numba: the only place that knows it."""

@@ -1,0 +1,1 @@
+"""The embedded slicing engine: columns in, slices, windows out."""

@@ -1,0 +1,205 @@
+"""The slicing engine: batches in, due windows out (paper 1, section 5; Figure 7).
+
+A batch is decoded into columns, judged query by query against the watermark so far, cut into slices and aggregated
+once; then the watermark moves, and windows that are due are combined from slices, or computed from kept events where
+Figure 4 asks for these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.engine import Engine
+from muntin.errors import SpecError
+from muntin.layout import BoundQuery, Layout, layout
+from muntin.slicing.batch import Batch, Decoder
+from muntin.slicing.families import KeptFamily, kept_family
+from muntin.slicing.kept_values import Found, KeptValues
+from muntin.slicing.late import LateRows
+from muntin.slicing.results import Results
+from muntin.slicing.revisions import Report, Reported, named
+from muntin.slicing.sliced import Sliced, is_sliced
+from muntin.state.blob import pack, unpack
+
+__all__ = ["Slicing"]
+
+
+@dataclass
+class KeptQuery:
+    """A query whose windows are found among kept events."""
+
+    index: int
+    bound: BoundQuery
+    family: KeptFamily
+    reported: Reported = field(default_factory=Reported)
+
+
+class Slicing(Engine):
+    """The embedded engine behind `spec.apply` and `spec.engine()`.
+
+    >>> import muntin as mt
+    >>> spec = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count())
+    >>> isinstance(spec.engine(), Slicing)
+    True
+    """
+
+    def _begin(self, bound: Layout) -> None:
+        self._bound = bound
+        self._decoder = Decoder(bound)
+        queries = list(enumerate(bound.queries))
+        sliced = [i for i, query in queries if is_sliced(query)]
+        self._kept_queries = [
+            KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if not is_sliced(query)
+        ]
+        self._sliced = Sliced(bound, sliced) if sliced else None
+        keeping = [query.index for query in self._kept_queries]
+        if self._sliced is not None:
+            keeping += self._sliced.keeping
+        self._kept = KeptValues(bound, sorted(keeping))
+        self._results = Results(bound, self._decoder.keys)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of state, from the sizes of the real buffers."""
+        if self._layout is None:
+            return 0
+        return self._kept.nbytes + (0 if self._sliced is None else self._sliced.nbytes)
+
+    def snapshot(self) -> bytes:
+        """The state of the engine as bytes: versioned, checksummed, without pickle. See `restore`.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count())
+        >>> engine = spec.engine()
+        >>> _ = engine.push({"ts": [0, 1]})
+        >>> again = spec.engine()
+        >>> again.restore(engine.snapshot())
+        >>> again.push({"ts": [2, 1_000_000]}).column("n").to_pylist()
+        [3]
+        """
+        tree: dict[str, Any] = {"spec": repr(self.spec), "versions": self._versions(), "ended": self._ended}
+        tree |= {"watermark": self._watermark, "newest": self._newest, "late": self._late}
+        if self._layout is not None:
+            tree["schema"] = self._layout.schema
+            tree["decoder"] = self._decoder.dump()
+            tree["kept"] = self._kept.dump()
+            tree["sliced"] = None if self._sliced is None else self._sliced.dump()
+            tree["queries"] = [[q.family.dump(), q.reported.dump()] for q in self._kept_queries]
+        return pack(tree)
+
+    def restore(self, data: bytes) -> None:
+        """Take over the state of a snapshot of an engine of the same spec; this one must be new."""
+        if self._layout is not None or self._ended:
+            raise SpecError("restore() on an engine that has run. Make a new one: spec.engine().restore(data).")
+        tree = unpack(data)
+        if tree["spec"] != repr(self.spec) or tree["versions"] != self._versions():
+            raise SpecError(
+                f"the snapshot is of another spec:\n{tree['spec']}\nRestore it with that one, or start afresh."
+            )
+        self._watermark, self._newest = tree["watermark"], tree["newest"]
+        self._late, self._ended = tree["late"], tree["ended"]
+        if "schema" not in tree:
+            return
+        self._layout = layout(self.spec, tree["schema"])
+        self._begin(self._layout)
+        self._decoder.load(tree["decoder"])
+        self._kept.load(tree["kept"], self._decoder.kinds(self._layout))
+        if self._sliced is not None:
+            self._sliced.load(tree["sliced"])
+        for query, (family, reported) in zip(self._kept_queries, tree["queries"], strict=True):
+            query.family.load(family)
+            query.reported.load(reported)
+
+    def _versions(self) -> list[int]:
+        return [aggregate.version for query in self.spec.queries for _, aggregate in query.aggregates]
+
+    def _take(self, table: pa.Table, now: int | None) -> pa.Table | None:
+        batch, rejected = self._decoder.decode(table, now)
+        late = LateRows(self._bound)
+        if len(rejected):
+            late.rejected(rejected.rows, rejected.reason)
+        if len(batch):
+            self._take_batch(batch, late)
+        return late.table(table)
+
+    def _take_batch(self, batch: Batch, late: LateRows) -> None:
+        assert batch.newest is not None
+        self._newest = batch.newest if self._newest is None else max(self._newest, batch.newest)
+        keys = self._decoder.keys.size if self.spec.by else 1
+        if self._kept.stores:
+            self._kept.begin(batch)
+        if self._sliced is not None:
+            self._sliced.take(batch, late, keys, self._kept)
+        for query in self._kept_queries:
+            self._judge(query, batch, late, keys)
+        if self._kept.stores:
+            self._kept.insert()
+
+    def _judge(self, query: KeptQuery, batch: Batch, late: LateRows, keys: int) -> None:
+        family = query.family
+        family.grow(keys)
+        judged = family.judge(batch, self._watermark)
+        rows = batch.row_numbers()
+        taken = np.ones(len(batch), np.bool_)
+        if judged.null_measure is not None and judged.null_measure.any():
+            late.missed(rows[judged.null_measure], query.index, None, "null measure")
+            taken &= ~judged.null_measure
+        if judged.late.any():
+            missed = np.flatnonzero(judged.late & taken)
+            bounds = (judged.start[missed], judged.end[missed]) if judged.known else None
+            late.missed(rows[missed], query.index, bounds)
+            if not family.takes_late:
+                taken &= ~judged.late
+        self._kept.take(query.index, None if taken.all() else taken)
+
+    def _report(self, flush: bool) -> pa.Table:
+        reports = [] if self._sliced is None else self._sliced.report(self._watermark, flush, self._kept)
+        if self._kept_queries and (self._watermark is not None or flush):
+            found = [self._found(query, flush) for query in self._kept_queries]
+            self._kept.evaluate(found)
+            pairs = list(zip(self._kept_queries, found, strict=True))
+            reports += [self._reported(query, part) for query, part in pairs]
+            if self._watermark is not None:
+                self._kept.release_all([(q.index, part.view, self._closed(q, part)) for q, part in pairs])
+        return self._results.table(reports)
+
+    def _found(self, query: KeptQuery, flush: bool) -> Found:
+        """The windows of a query, and which of them are due."""
+        view = self._kept.view(query.index)
+        wins = query.family.windows(view, self._watermark, flush)
+        return Found(query.bound, view, wins, np.flatnonzero(wins.due))
+
+    def _reported(self, query: KeptQuery, found: Found) -> Report:
+        """What is new or changed of the windows that are due."""
+        wins, due = found.wins, found.due
+        which = np.full(len(wins), query.index)
+        report = Report(
+            which[due],
+            wins.key[due],
+            tuple(part[due] for part in wins.identity),
+            wins.start[due],
+            wins.end[due],
+            None if wins.rows is None else (wins.rows[0][due], wins.rows[1][due]),
+            found.values,
+        )
+        if self.spec.lateness:
+            report = query.reported.report(report, named(which, wins.key, wins.identity))
+        return report
+
+    def _closed(self, query: KeptQuery, found: Found) -> npt.NDArray[np.bool_]:
+        """Close what is to be closed; gives the events that are still needed."""
+        assert self._watermark is not None
+        keep = query.family.close(found.view, found.wins, self._watermark)
+        self._forget(query)
+        return keep
+
+    def _forget(self, query: KeptQuery) -> None:
+        """Windows that are closed need not be remembered."""
+        last = query.reported.last
+        if last is not None and len(last):
+            query.reported.forget(query.family.closed(last))

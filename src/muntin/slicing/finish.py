@@ -1,0 +1,61 @@
+"""From combined partials to result columns: `lower`, nulls where there are too few values, the result type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates import Aggregate, Bound
+from muntin.aggregates.moments import IntegerSum
+from muntin.aggregates.types import storage, typed
+from muntin.compile import Compiled
+from muntin.fused import Fused
+from muntin.slicing.slices import Partials
+from muntin.slicing.values import dtype_of
+
+__all__ = ["finished", "lowered_partials"]
+
+
+def finished(fused: Fused, place: int, bound: Bound, functions: Compiled, partials: Partials) -> pa.Array:
+    """The results of one aggregate of the fused update; null where it has fewer values than it needs."""
+    counts = partials[fused.counts[place]]
+    slots = [partials[slot] for slot in fused.places[place]]
+    # Every window has an event: the count of rows, the first column, needs no look.
+    if len(counts) and bound.aggregate.least < 2 and fused.counts[place] == 0:
+        return lowered_partials(bound, functions, slots)
+    enough = counts >= bound.aggregate.least
+    if len(enough) and enough.all():
+        return lowered_partials(bound, functions, slots)
+    some = np.flatnonzero(enough)
+    if not len(some):
+        return pa.nulls(len(counts), bound.output)
+    found = lowered_partials(bound, functions, [slot[some] for slot in slots])
+    return found.take(pa.array(np.cumsum(enough) - 1, mask=~enough))
+
+
+def lowered_partials(bound: Bound, functions: Compiled, partials: Partials) -> pa.Array:
+    """What `lower` gives for each partial, settled, as a column of the result type."""
+    aggregate = bound.aggregate
+    results, fails = functions.lower(partials)
+    if fails is not None and fails.any():
+        for i in np.flatnonzero(fails).tolist():  # the exact value, for the message: the first one raises
+            aggregate.settle(bound.lower(bound.partial(*[column[i].item() for column in partials])))
+        return _as_type(results[0], bound.output, fails)
+    if type(aggregate).settle not in (Aggregate.settle, IntegerSum.settle):
+        plain = results[0].tolist() if len(results) == 1 else list(zip(*[r.tolist() for r in results], strict=True))
+        return typed([aggregate.settle(value) for value in plain], bound.output)
+    if pa.types.is_struct(bound.output):
+        parts = [_as_type(part, field.type) for part, field in zip(results, bound.output, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=list(bound.output))
+    return _as_type(results[0], bound.output)
+
+
+def _as_type(values: npt.NDArray[Any], type_: pa.DataType, null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Numbers as an array of a type; an Arrow error where one does not fit."""
+    if null is None and dtype_of(type_) == values.dtype and values.dtype.kind in "if":
+        return pa.Array.from_buffers(type_, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+    array = pa.array(values, mask=null)
+    return array if array.type == type_ else array.cast(storage(type_)).cast(type_)

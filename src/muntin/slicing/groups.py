@@ -1,0 +1,109 @@
+"""Queries that compute the same over different windows, handled as one: their windows are listed in one go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.kernels.listing import list_due
+from muntin.layout import BoundQuery
+from muntin.slicing.revisions import Reported
+from muntin.slicing.windower import due_windows, last_end, missed_windows, needed_from
+from muntin.windows import ContextFreeWindow, Sliding
+
+__all__ = ["FixedGroup", "Listed"]
+
+Int64s = npt.NDArray[np.int64]
+
+LATEST = int(np.iinfo(np.int64).max)
+
+
+@dataclass
+class Listed:
+    """Windows as columns: which query, from when to when, and over which slices."""
+
+    query: Int64s
+    start: Int64s
+    end: Int64s
+    a: Int64s
+    b: Int64s
+
+    def columns(self) -> tuple[Int64s, ...]:
+        """All columns."""
+        return self.query, self.start, self.end, self.a, self.b
+
+    def take(self, index: Int64s | npt.NDArray[np.bool_]) -> Listed:
+        """Some of them."""
+        return Listed(*(column[index] for column in self.columns()))
+
+
+@dataclass
+class FixedGroup:
+    """Context-free windows on time with the same aggregates under the same names."""
+
+    members: list[tuple[int, BoundQuery]]
+    fixed: dict[str, int]
+    """Aggregates in the cells: their place among those of the fused update."""
+    runs: list[str]
+    """Aggregates over sorted runs of values."""
+    kept: list[str]
+    """Aggregates computed from kept events; then there is one member only."""
+    reported: Reported = field(default_factory=Reported)
+
+    def __post_init__(self) -> None:
+        sliding = [(i, bound.window) for i, bound in self.members if isinstance(bound.window, Sliding)]
+        self._sliding = np.array([i for i, _ in sliding], np.int64)
+        self._size = np.array([window.size.amount for _, window in sliding], np.int64)
+        self._step = np.array([window.every.amount for _, window in sliding], np.int64)
+        self._align = np.array([window.align for _, window in sliding], np.int64)
+        self._others: list[tuple[int, ContextFreeWindow]] = [
+            (i, bound.window)  # type: ignore[misc]
+            for i, bound in self.members
+            if not isinstance(bound.window, Sliding)
+        ]
+
+    @property
+    def bound(self) -> BoundQuery:
+        """One of the queries: all compute the same."""
+        return self.members[0][1]
+
+    def due(self, low: int, high: int | None, slices: Int64s) -> Listed:
+        """Windows with `low < end <= high` over at least one slice, by their ends; without `high` all later ones."""
+        last = int(slices[-1])
+        if not self._others:
+            found = list_due(
+                self._sliding,
+                self._size,
+                self._step,
+                self._align,
+                low,
+                LATEST if high is None else high,
+                (4 * len(slices) + 1000) * len(self._step),
+                slices,
+            )
+            if not len(found[0]) or found[0][0] >= 0:
+                return Listed(*found)
+        parts = []
+        for i, bound in self.members:
+            window = bound.window
+            assert isinstance(window, ContextFreeWindow)
+            top = last_end(window, last)
+            starts, ends = due_windows(window, low, top if high is None else min(high, top), slices)
+            a, b = slices.searchsorted(starts), slices.searchsorted(ends)
+            parts.append(Listed(np.full(len(starts), i), starts, ends, a, b).take(a < b))
+        listed = Listed(*(np.concatenate(columns) for columns in zip(*map(Listed.columns, parts), strict=True)))
+        return listed.take(np.argsort(listed.end, kind="stable"))
+
+    def needed_from(self, mark: int) -> int:
+        """The start of the first window that is open, where windows that end by the mark are closed."""
+        found = [needed_from(window, mark) for _, window in self._others]
+        if len(self._step):
+            first = (mark - self._size - self._align) // self._step + 1
+            found.append(int((first * self._step + self._align).min()))
+        return min(found)
+
+    def missed(self, times: Int64s, mark: int) -> list[tuple[int, npt.NDArray[np.bool_], Int64s, Int64s]]:
+        """For each query the events that miss a closed window, and from where to where those reach."""
+        return [(i, *missed_windows(bound.window, times, mark)) for i, bound in self.members]  # type: ignore[arg-type]

@@ -1,0 +1,170 @@
+"""Kept events and what is computed from them; each query sees only the events that it has taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.errors import FrameError
+from muntin.layout import BoundQuery, Layout
+from muntin.slicing.batch import Batch, Column
+from muntin.slicing.kept.base import Wins
+from muntin.slicing.ranges import evaluate
+from muntin.slicing.store_events import EventStore, View
+
+__all__ = ["KeptValues"]
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+BITS = 64  # queries per store: each has a bit that says whether it took an event
+
+
+@dataclass
+class Found:
+    """The windows of one query in a step, those that are due, and their values."""
+
+    bound: BoundQuery
+    view: View
+    wins: Wins
+    due: Int64s
+    values: dict[str, pa.Array] = field(default_factory=dict)
+
+    @property
+    def offset(self) -> int | None:
+        """Where the view begins in its store; None where it is not one stretch of it."""
+        if self.view.index is None:
+            return 0
+        return self.view.index.start if isinstance(self.view.index, slice) and self.wins.take is None else None
+
+
+class KeptValues:
+    """The event stores of a spec: one for every 64 queries that keep events."""
+
+    def __init__(self, layout: Layout, queries: list[int]) -> None:
+        self._layout = layout
+        self._place = {query: divmod(i, BITS) for i, query in enumerate(queries)}
+        counts = [min(BITS, len(queries) - first) for first in range(0, len(queries), BITS)]
+        self.stores = [EventStore(count) for count in counts]
+        self._batch: Batch | None = None
+        self._taken: list[npt.NDArray[np.uint64]] = []
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the kept events."""
+        return sum(store.nbytes for store in self.stores)
+
+    def dump(self) -> list[Any]:
+        """What a snapshot holds of the events."""
+        return [store.dump() for store in self.stores]
+
+    def load(self, tree: list[Any], kinds: dict[str, Column]) -> None:
+        """Take over the events of a snapshot."""
+        for store, part in zip(self.stores, tree, strict=True):
+            store.load(part, kinds)
+
+    def begin(self, batch: Batch) -> None:
+        """A batch comes; no query has taken a row of it yet."""
+        self._batch = batch
+        self._taken = [np.zeros(len(batch), np.uint64) for _ in self.stores]
+
+    def take(self, query: int, rows: Bools | None) -> None:
+        """A query takes these rows of the batch; None: all of them."""
+        store, bit = self._place[query]
+        flag = np.uint64(1 << bit)
+        if rows is None:
+            self._taken[store] |= flag
+        else:
+            self._taken[store][rows] |= flag
+
+    def insert(self) -> None:
+        """Put the rows that some query has taken into the stores."""
+        assert self._batch is not None
+        for store, taken in zip(self.stores, self._taken, strict=True):
+            some = taken != 0
+            if some.all():
+                store.insert(self._batch, None, taken)
+            elif some.any():
+                index = np.flatnonzero(some)
+                store.insert(self._batch, index, taken[index])
+        self._batch = None
+
+    def view(self, query: int) -> View:
+        """The events that a query has taken and still needs."""
+        store, bit = self._place[query]
+        return self.stores[store].view(bit)
+
+    def release(self, query: int, view: View, keep: Bools) -> None:
+        """A query needs only these events of its view any more."""
+        store, bit = self._place[query]
+        if not keep.all():
+            self.stores[store].release(bit, view, keep)
+
+    def release_all(self, released: list[tuple[int, View, Bools]]) -> None:
+        """Several queries let events go; their views stay good until all have."""
+        for query, view, keep in released:
+            store, bit = self._place[query]
+            self.stores[store].let_go(bit, view, keep)
+        for events in self.stores:
+            events.drop()
+
+    def between(
+        self, query: int, bound: BoundQuery, names: list[str], key: Int64s, start: Int64s, end: Int64s
+    ) -> dict[str, pa.Array]:
+        """Aggregates over the events of a key between two times, for many windows at once."""
+        store, _ = self._place[query]
+        view = self.view(query)
+        lo, hi = self.stores[store].ranges(view, key, start, end)
+        return self.values(bound, names, view, lo, hi, None)
+
+    def evaluate(self, found: list[Found]) -> None:
+        """The values of all windows that are due; queries that ask the same of the same events are answered at once."""
+        alike: dict[object, list[Found]] = {}
+        for part in found:
+            asked = tuple((name, bound.aggregate) for name, bound in part.bound.aggregates.items())
+            alone = part.wins.take is not None or part.offset is None
+            alike.setdefault((id(part) if alone else id(part.view.store), asked), []).append(part)
+        for parts in alike.values():
+            names = list(parts[0].bound.aggregates)
+            if len(parts) == 1:
+                part = parts[0]
+                lo, hi = part.wins.lo[part.due], part.wins.hi[part.due]
+                part.values = self.values(part.bound, names, part.view, lo, hi, part.wins.take)
+                continue
+            offsets = [part.offset or 0 for part in parts]
+            lo = np.concatenate([part.wins.lo[part.due] + at for part, at in zip(parts, offsets, strict=True)])
+            hi = np.concatenate([part.wins.hi[part.due] + at for part, at in zip(parts, offsets, strict=True)])
+            together = self.values(parts[0].bound, names, View(parts[0].view.store, None), lo, hi, None)
+            first = 0
+            for part in parts:
+                count = len(part.due)
+                part.values = {name: column.slice(first, count) for name, column in together.items()}
+                first += count
+
+    def values(
+        self, bound: BoundQuery, names: list[str], view: View, lo: Int64s, hi: Int64s, take: Int64s | None
+    ) -> dict[str, pa.Array]:
+        """Aggregates over ranges of the events of a view."""
+        found = {}
+        for name in names:
+            aggregate = bound.aggregates[name]
+            columns = [view.column(column) for column in aggregate.aggregate.columns]
+            try:
+                found[name] = evaluate(aggregate, columns, view.time, view.order, lo, hi, take)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise FrameError(
+                    f"a value of {name!r} is not of its type, {aggregate.output}: {error}. Declare another type."
+                ) from error
+        return found
+
+    def drop_before(self, query: int, time: Any) -> None:
+        """A query needs no events before a time, or before one time per key."""
+        if time is None:
+            return
+        view = self.view(query)
+        keep = view.time >= (time[view.key] if isinstance(time, np.ndarray) else time)
+        self.release(query, view, keep)

@@ -1,0 +1,370 @@
+"""Queries over shared slices: context-free windows on time and sessions (paper 1, section 5.3; Figure 7).
+
+Every event is aggregated once, into one cell; every window of every query is combined from slices. Aggregates whose
+partial has no fixed size are computed from sorted runs, or from kept events, for the windows that the slices give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.compile import compiled
+from muntin.fused import Fused, fused
+from muntin.layout import BoundQuery, Layout
+from muntin.slicing.batch import Batch
+from muntin.slicing.finish import finished
+from muntin.slicing.groups import FixedGroup, Listed
+from muntin.slicing.kept_values import KeptValues
+from muntin.slicing.late import LateRows
+from muntin.slicing.ranges_fold import merged
+from muntin.slicing.revisions import Report, Reported, named
+from muntin.slicing.runs import RunStore, by_runs
+from muntin.slicing.sessions import FIRST, Groups, Heads, N
+from muntin.slicing.slicer import Slicer
+from muntin.slicing.slices import Partials, Slices
+from muntin.units import Measure
+from muntin.windows import ContextFreeWindow, Session
+
+__all__ = ["Sliced", "is_sliced"]
+
+Int64s = npt.NDArray[np.int64]
+
+_PLAIN = ("mark", "_newest", "_touched", "_reached", "_needed", "_keys")  # numbers that a snapshot holds as they are
+_ALL: Int64s = np.empty(0, np.int64)  # stands for every window
+
+
+def is_sliced(query: BoundQuery) -> bool:
+    """Whether a query's windows are combined from shared slices of time."""
+    window = query.window
+    return window.measure is Measure.TIME and isinstance(window, ContextFreeWindow | Session)
+
+
+@dataclass
+class SessionQuery:
+    """A session query: the heads of its open sessions, and up to where sessions are closed."""
+
+    index: int
+    bound: BoundQuery
+    window: Session
+    heads: Heads
+    fixed: dict[str, int]
+    kept: list[str]
+    mark: int | None = None
+    reported: Reported = field(default_factory=Reported)
+
+    def rounded(self, time: int) -> int:
+        """A watermark as a session sees it: down to the edge of a cell."""
+        return time // self.window.cell * self.window.cell
+
+
+class Merging:
+    """Merges cells of one key over ranges of slices."""
+
+    def __init__(self, cells: Fused) -> None:
+        self._cells = cells
+
+    def merge(self, lo: Int64s, hi: Int64s, partials: Partials) -> Partials:
+        """Cells lo to hi as one, for each range."""
+        return self._cells.merge_ranges(lo, hi, partials)
+
+
+class Sliced:
+    """All sliced queries of a spec over one set of slices."""
+
+    def __init__(self, layout: Layout, queries: list[int]) -> None:
+        self._lateness = layout.spec.lateness
+        members = [(i, layout.queries[i]) for i in queries]
+        in_cells = {
+            (bound.name, name): aggregate
+            for _, bound in members
+            for name, aggregate in bound.aggregates.items()
+            if (aggregate.aggregate.commutative or layout.spec.in_order) and compiled(aggregate) is not None
+        }
+        # One update for equal aggregates, however many queries ask for them.
+        self._bounds = list({aggregate.aggregate: aggregate for aggregate in in_cells.values()}.values())
+        self._compiled = [found for bound in self._bounds if (found := compiled(bound)) is not None]
+        place = {bound.aggregate: i for i, bound in enumerate(self._bounds)}
+        places = {name: place[aggregate.aggregate] for name, aggregate in in_cells.items()}
+        sessions = [(i, bound) for i, bound in members if isinstance(bound.window, Session)]
+        self.fused: Fused = fused(self._bounds, spans=bool(sessions))
+        self.slicer = Slicer([bound.window for _, bound in members])
+        self.slices = Slices(self.slicer, self.fused)
+        self.groups = self._grouped(
+            [(i, bound) for i, bound in members if not isinstance(bound.window, Session)], places
+        )
+        self.sessions = [self._session(i, bound, places) for i, bound in sessions]
+        self.runs: dict[str, RunStore] = {
+            group.bound.aggregates[name].aggregate.columns[0]: RunStore()
+            for group in self.groups
+            for name in group.runs
+        }
+        self.mark: int | None = None
+        """Up to where context-free windows are closed."""
+        self._needed: int | None = None
+        self._folder = Merging(self.fused)
+        self._newest: int | None = None
+        self._touched: int | None = None
+        self._reached: int | None = None
+        self._keys = 1
+
+    def _grouped(self, members: list[tuple[int, BoundQuery]], places: dict[tuple[str, str], int]) -> list[FixedGroup]:
+        found: dict[object, list[tuple[int, BoundQuery]]] = {}
+        for i, bound in members:
+            in_cells = [name for name in bound.aggregates if (bound.name, name) in places]
+            keeps = any(name not in in_cells and not by_runs(b) for name, b in bound.aggregates.items())
+            same = (i if keeps else None, tuple((name, b.aggregate) for name, b in bound.aggregates.items()))
+            found.setdefault(same, []).append((i, bound))
+        groups = []
+        for alike in found.values():
+            bound = alike[0][1]
+            fixed = {name: places[bound.name, name] for name in bound.aggregates if (bound.name, name) in places}
+            runs = [name for name, b in bound.aggregates.items() if name not in fixed and by_runs(b)]
+            kept = [name for name in bound.aggregates if name not in fixed and name not in runs]
+            groups.append(FixedGroup(alike, fixed, runs, kept))
+        return groups
+
+    def _session(self, index: int, bound: BoundQuery, places: dict[tuple[str, str], int]) -> SessionQuery:
+        window = bound.window
+        assert isinstance(window, Session)
+        fixed = {name: places[bound.name, name] for name in bound.aggregates if (bound.name, name) in places}
+        # A session misses events that a slice may still take for other queries, so other values are kept one by one.
+        kept = [name for name in bound.aggregates if name not in fixed]
+        return SessionQuery(index, bound, window, Heads(self.fused, window.gap.amount), fixed, kept)
+
+    @property
+    def keeping(self) -> list[int]:
+        """The queries that keep events."""
+        fixed = [group.members[0][0] for group in self.groups if group.kept]
+        return fixed + [query.index for query in self.sessions if query.kept]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of state."""
+        heads = sum(query.heads.nbytes for query in self.sessions)
+        return self.slices.nbytes + heads + sum(store.nbytes for store in self.runs.values())
+
+    def dump(self) -> dict[str, Any]:
+        """What a snapshot holds of the sliced queries."""
+        sessions = [{"heads": q.heads.dump(), "mark": q.mark, "reported": q.reported.dump()} for q in self.sessions]
+        return {
+            "slices": self.slices.dump(),
+            "groups": [group.reported.dump() for group in self.groups],
+            "sessions": sessions,
+            "runs": {name: store.dump() for name, store in self.runs.items()},
+            **{name: getattr(self, name) for name in _PLAIN},
+        }
+
+    def load(self, tree: dict[str, Any]) -> None:
+        """Take over what a snapshot holds."""
+        self.slices.load(tree["slices"])
+        for group, reported in zip(self.groups, tree["groups"], strict=True):
+            group.reported.load(reported)
+        for query, part in zip(self.sessions, tree["sessions"], strict=True):
+            query.heads.load(part["heads"])
+            query.mark = part["mark"]
+            query.reported.load(part["reported"])
+        for name, store in self.runs.items():
+            store.load(tree["runs"][name])
+        for name in _PLAIN:
+            setattr(self, name, tree[name])
+
+    # -- taking rows in ----------------------------------------------------------------------------------------------
+
+    def take(self, batch: Batch, late: LateRows, keys: int, kept: KeptValues) -> None:
+        """Judge the rows of a batch, then put each that some window still needs into its cell."""
+        assert batch.newest is not None
+        low, high = int(batch.time.min()), batch.newest
+        self._keys = keys
+        self.slices.grow(keys)
+        self._touched = low if self._touched is None else min(self._touched, low)
+        if self.mark is not None and low < self.mark:
+            self._judge(batch, late, self.mark)
+        for group in self.groups:
+            if group.kept:
+                needed = None if self.mark is None else group.needed_from(self.mark)
+                kept.take(group.members[0][0], None if needed is None or low >= needed else batch.time >= needed)
+        for query in self.sessions:
+            query.heads.grow(keys)
+            taken = None if query.mark is None or low >= query.mark else batch.time >= query.mark
+            if taken is not None:
+                old = np.flatnonzero(~taken)
+                times = batch.time[old]
+                late.missed(batch.row_numbers()[old], query.index, (times, times + query.window.gap.amount))
+            if query.kept:
+                kept.take(query.index, taken)
+        needed = self._needed
+        index: Int64s | None = None
+        times = batch.time
+        if needed is not None and low < needed:
+            index = np.flatnonzero(times >= needed)
+            times = times[index]
+            if not len(times):
+                return
+            low = int(times.min())
+        self.slices.cover(times, low, high)
+        self._update(batch, times, index)
+        self._newest = high if self._newest is None else max(self._newest, high)
+
+    def _needed_from(self) -> int | None:
+        """Events before this are in no open window; None: all are needed."""
+        marks = [query.mark for query in self.sessions]
+        if None in marks or (self.groups and self.mark is None):
+            return None
+        found = [mark for mark in marks if mark is not None]
+        if self.mark is not None:
+            found += [group.needed_from(self.mark) for group in self.groups]
+        return min(found)
+
+    def _judge(self, batch: Batch, late: LateRows, mark: int) -> None:
+        old = np.flatnonzero(batch.time < mark)
+        times, rows = batch.time[old], batch.row_numbers()[old]
+        for group in self.groups:
+            for index, missed, starts, ends in group.missed(times, mark):
+                late.missed(rows[missed], index, (starts[missed], ends[missed]))
+
+    def _update(self, batch: Batch, times: Int64s, index: Int64s | None) -> None:
+        slices, key = self.slices, batch.key
+        if key is not None and index is not None:
+            key = key[index]
+        columns = batch.values if index is None else {name: c.take(index) for name, c in batch.values.items()}
+        order = batch.order if batch.order is None or index is None else batch.order[index]
+        if key is None:
+            top = int(slices.ends[-1])
+            newest = 0 if self._newest is None else int(slices.starts.searchsorted(self._newest, "right")) - 1
+            taken = self.fused.update_one(
+                slices.columns, slices.starts, top, times, order, columns, head=slices.first_row, cur=max(newest, 0)
+            )
+            assert taken.stop == len(times)
+        else:
+            self.fused.update_cells(slices.columns, slices.cells_of(times, key), times, order, columns)
+        if self.runs:
+            starts = slices.starts[np.searchsorted(slices.starts, times, "right") - 1]
+            for name, store in self.runs.items():
+                store.add(starts, key, columns[name].values, columns[name].valid)
+
+    # -- reporting ---------------------------------------------------------------------------------------------------
+
+    def report(self, watermark: int | None, flush: bool, kept: KeptValues) -> list[Report]:
+        """The windows that are due and new or changed; then close what is to be closed."""
+        reports = []
+        if (watermark is not None or flush) and len(self.slices):
+            reports = [self._fixed(group, watermark, flush, kept) for group in self.groups]
+        if watermark is not None or flush:
+            reports += [self._sessions(query, watermark, flush, kept) for query in self.sessions]
+        if watermark is not None:
+            self._close(watermark, kept)
+            self._reached, self._touched = watermark, None
+        return [report for report in reports if report is not None]
+
+    def _fixed(self, group: FixedGroup, watermark: int | None, flush: bool, kept: KeptValues) -> Report | None:
+        slices = self.slices
+        low = int(slices.starts[0]) if self.mark is None else max(self.mark, int(slices.starts[0]))
+        if self._lateness and self._reached is not None:
+            # Of the windows reported before only those that got an event can have changed.
+            unchanged = self._reached if self._touched is None else min(self._reached, self._touched)
+            low = max(low, unchanged)
+        if not flush and (watermark is None or watermark <= low):
+            return None
+        listed = group.due(low, None if flush else watermark, slices.starts)
+        if not len(listed.query):
+            return None
+        which, key, partials = self._merged(listed.a + slices.first_row, listed.b + slices.first_row)
+        if which is not _ALL:
+            listed = listed.take(which)
+        values = self._values(group.bound, group.fixed, partials)
+        values |= self._from_runs(group, key, listed)
+        if group.kept:
+            values |= kept.between(group.members[0][0], group.bound, group.kept, key, listed.start, listed.end)
+        identity = (listed.start, listed.end)
+        report = Report(listed.query, key, identity, listed.start, listed.end, None, values)
+        return group.reported.report(report, None) if self._lateness else report
+
+    def _merged(self, a: Int64s, b: Int64s) -> tuple[Int64s, Int64s, Partials]:
+        """Windows over slice rows a to b: which window and key, and the combined partials; empty ones left out."""
+        slices = self.slices
+        if slices.stride == 1:
+            partials = merged(self._folder, slices.columns, a, b, slices.first_row)
+            if partials[N].all():
+                return _ALL, np.zeros(len(a), np.int64), partials
+            some = np.flatnonzero(partials[N])
+            return some, np.zeros(len(some), np.int64), [column[some] for column in partials]
+        partials = self.fused.merge_dense(a, b, slices.stride, slices.columns, self._keys)
+        some = np.flatnonzero(partials[N])
+        return some // self._keys, some % self._keys, [column[some] for column in partials]
+
+    def _values(self, bound: BoundQuery, fixed: dict[str, int], partials: Partials) -> dict[str, pa.Array]:
+        return {
+            name: finished(self.fused, place, bound.aggregates[name], self._compiled[place], partials)
+            for name, place in fixed.items()
+        }
+
+    def _from_runs(self, group: FixedGroup, key: Int64s, listed: Listed) -> dict[str, pa.Array]:
+        values = {}
+        for name in group.runs:
+            bound = group.bound.aggregates[name]
+            store = self.runs[bound.aggregate.columns[0]]
+            if len(key):
+                store.settle(int(listed.end.max()))
+            values[name] = store.answer(bound, key, listed.start, listed.end)
+        return values
+
+    def _sessions(self, query: SessionQuery, watermark: int | None, flush: bool, kept: KeptValues) -> Report | None:
+        heads, gap = query.heads, query.window.gap.amount
+        groups = heads.groups(self.slices)
+        if not len(groups.key):
+            return None
+        due = groups
+        if not flush:
+            assert watermark is not None
+            due = self._due_sessions(groups, query, query.rounded(watermark))
+        if not len(due.key) and not self._lateness:
+            return None
+        partials = heads.partials(due, self.slices)
+        values = self._values(query.bound, query.fixed, partials)
+        if query.kept:
+            values |= kept.between(query.index, query.bound, query.kept, due.key, due.first, due.last + 1)
+        which = np.full(len(due.key), query.index)
+        report = Report(which, due.key, (due.first,), due.first, due.last + gap, None, values)
+        if not self._lateness:
+            return report
+        return query.reported.report(report, named(np.full(len(groups.key), query.index), groups.key, (groups.first,)))
+
+    def _due_sessions(self, groups: Groups, query: SessionQuery, watermark: int) -> Groups:
+        """Sessions whose end the watermark has passed; of those reported before only the ones that may have changed."""
+        end = groups.last + query.window.gap.amount
+        due = end < watermark
+        if self._lateness and self._reached is not None:
+            new = end >= query.rounded(self._reached)
+            due &= new if self._touched is None else new | (end >= self._touched)
+        return groups.take(np.flatnonzero(due))
+
+    # -- closing -----------------------------------------------------------------------------------------------------
+
+    def _close(self, watermark: int, kept: KeptValues) -> None:
+        """Move the marks; slices and events that no open window needs go."""
+        self.mark = mark = watermark - self._lateness
+        for group in self.groups:
+            if group.reported.last is not None:
+                group.reported.forget(group.reported.last.end <= mark)
+            if group.kept:
+                kept.drop_before(group.members[0][0], group.needed_from(mark))
+        for query in self.sessions:
+            query.mark = query.rounded(mark)
+            query.heads.fold(self.slices, query.mark)
+            if query.reported.last is not None:
+                query.reported.forget(query.reported.last.end < query.mark)
+            if query.kept:
+                heads = query.heads.columns
+                kept.drop_before(query.index, np.where(heads[N] > 0, heads[FIRST], query.mark))
+        self._needed = self._needed_from()
+        assert self._needed is not None
+        self.slices.drop_before(self._needed)
+        if self.runs:
+            first = min(group.needed_from(mark) for group in self.groups if group.runs)
+            for store in self.runs.values():
+                store.drop_before(first)

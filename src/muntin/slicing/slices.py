@@ -1,0 +1,193 @@
+"""The aggregate store, lazy: slices with their partials (paper 1, sections 5.2 and 5.3; Table 1, row 5).
+
+A slice holds its start and end, and for each key the number of its events, the times of the first and the last, and
+the partials of all aggregates, as columns. All keys share the slices; cell `slice * stride + key` is one key in one
+slice.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.slicing.slicer import Slicer
+
+__all__ = ["Cells", "Slices"]
+
+Int64s = npt.NDArray[np.int64]
+Partials = list[npt.NDArray[Any]]
+
+AHEAD = 4  # how many times the stretch of a batch
+MANY = 16_384  # slices made ahead at the most
+
+
+class Cells(Protocol):
+    """What the store needs of the compiled update: columns of empty partials."""
+
+    def new(self, cells: int) -> Partials:
+        """Columns of empty partials."""
+
+
+class Slices:
+    """Slices in the order of time, and the cells of all keys in them.
+
+    Slices need not meet: where no event came for long there are none.
+    """
+
+    def __init__(self, slicer: Slicer, cells: Cells) -> None:
+        self._slicer, self._cells = slicer, cells
+        self.starts: Int64s = np.empty(0, np.int64)
+        self.ends: Int64s = np.empty(0, np.int64)
+        self.stride = 1
+        self._room = 0
+        self._head = 0
+        self._meet = True
+        self.columns: Partials = cells.new(0)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the store holds."""
+        return self.starts.nbytes + self.ends.nbytes + sum(column.nbytes for column in self.columns)
+
+    # -- making room -----------------------------------------------------------------------------------------------
+
+    def cover(self, times: Int64s, low: int, high: int) -> None:
+        """Make sure that every time lies in a slice; `low` and `high` are the smallest and largest of them."""
+        if len(self) and self._meet and self.starts[0] <= low and high < self.ends[-1]:
+            return
+        if not len(self):
+            self._put(0, *self._between(low, high, times))
+            return
+        if high >= self.ends[-1]:
+            top = int(self.ends[-1])
+            ahead = high + AHEAD * (high - top)
+            # Making slices costs the same for few and for many: make those of the next batches too.
+            if self._slicer.count(top, ahead) <= MANY:
+                high = ahead
+            self._put(len(self), *self._between(top, high, times, above=top))
+        if low < self.starts[0]:
+            bottom = int(self.starts[0])
+            starts, ends = self._between(low, bottom - 1, times, below=bottom)
+            inside = starts < bottom
+            self._put(0, starts[inside], np.minimum(ends[inside], bottom))
+        if not self._meet:
+            self._fill_gaps(times)
+
+    def _between(
+        self, low: int, high: int, times: Int64s, above: int | None = None, below: int | None = None
+    ) -> tuple[Int64s, Int64s]:
+        """Slices from low to high: all of them where they are not too many, else those with an event."""
+        if self._slicer.count(low, high) <= 4 * len(times) + 4096:
+            edges = self._slicer.edges(low, high)
+            if above is not None:
+                edges = edges[edges >= above]
+            return edges[:-1], edges[1:]
+        self._meet = False
+        some = times
+        if above is not None:
+            some = some[some >= above]
+        if below is not None:
+            some = some[some < below]
+        starts, ends = self._slicer.slices_of(some)
+        if above is not None:
+            starts = np.maximum(starts, above)
+        return starts, ends
+
+    def _fill_gaps(self, times: Int64s) -> None:
+        place = np.searchsorted(self.starts, times, "right") - 1
+        outside = times >= self.ends[place]
+        if not outside.any():
+            return
+        starts, ends = self._slicer.slices_of(times[outside])
+        for start, end in zip(starts, ends, strict=True):  # rare: an event in a gap where none had been
+            at = int(np.searchsorted(self.starts, start))
+            after = int(self.starts[at]) if at < len(self) else int(end)
+            before = int(self.ends[at - 1]) if at else int(start)
+            self._put(at, np.array([max(start, before)]), np.array([min(end, after)]))
+
+    def _put(self, at: int, starts: Int64s, ends: Int64s) -> None:
+        """Add slices with empty cells at a place."""
+        count = len(starts)
+        if not count:
+            return
+        used = len(self)
+        if self._head + used + count > self._room:
+            self._resize(used + count, self.stride)
+        if at < used:  # not at the end: what follows moves up
+            for column in self.columns:
+                rows = column.reshape(self._room, self.stride)
+                rows[self._head + at + count : self._head + used + count] = rows[
+                    self._head + at : self._head + used
+                ].copy()
+        fresh = self._cells.new(count * self.stride)
+        first = (self._head + at) * self.stride
+        for column, empty in zip(self.columns, fresh, strict=True):
+            column[first : first + len(empty)] = empty
+        self.starts = np.insert(self.starts, at, starts) if at < used else np.concatenate([self.starts, starts])
+        self.ends = np.insert(self.ends, at, ends) if at < used else np.concatenate([self.ends, ends])
+
+    def _resize(self, slices: int, stride: int) -> None:
+        used, room = len(self), max(2 * slices, 64)
+        columns = self._cells.new(room * stride)
+        for new, old in zip(columns, self.columns, strict=True):
+            if used:
+                rows = old.reshape(self._room, self.stride)[self._head : self._head + used]
+                new.reshape(room, stride)[:used, : self.stride] = rows
+        self.columns, self._room, self._head, self.stride = columns, room, 0, stride
+
+    def grow(self, keys: int) -> None:
+        """Room for more keys."""
+        if keys > self.stride:
+            self._resize(len(self), max(2 * self.stride, 1 << (keys - 1).bit_length()))
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def cells_of(self, times: Int64s, keys: Int64s | None) -> Int64s:
+        """The cell of each event."""
+        rows = np.searchsorted(self.starts, times, "right") - 1 + self._head
+        return rows if keys is None else rows * self.stride + keys
+
+    @property
+    def first_row(self) -> int:
+        """Where the first slice stands in the columns."""
+        return self._head
+
+    def span(self, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
+        """The rows of the slices that make up some windows, from and up to."""
+        return (
+            np.searchsorted(self.starts, starts, "left") + self._head,
+            np.searchsorted(self.starts, ends, "left") + self._head,
+        )
+
+    def rows(self, column: int) -> npt.NDArray[Any]:
+        """A column as a matrix of the slices in use and the keys."""
+        return self.columns[column].reshape(self._room, self.stride)[self._head : self._head + len(self)]
+
+    def dump(self) -> dict[str, Any]:
+        """What a snapshot holds of the slices: those in use."""
+        columns = [np.ascontiguousarray(self.rows(i)) for i in range(len(self.columns))]
+        return {"starts": self.starts, "ends": self.ends, "stride": self.stride, "meet": self._meet, "columns": columns}
+
+    def load(self, tree: dict[str, Any]) -> None:
+        """Take over the slices of a snapshot."""
+        self.starts, self.ends = tree["starts"], tree["ends"]
+        self.stride, self._meet = tree["stride"], tree["meet"]
+        self._room, self._head = len(self.starts), 0
+        self.columns = [column.reshape(-1) for column in tree["columns"]]
+
+    # -- letting go --------------------------------------------------------------------------------------------------
+
+    def drop_before(self, time: int) -> None:
+        """Forget the slices that end at or before a time."""
+        gone = int(np.searchsorted(self.ends, time, "right"))
+        if not gone:
+            return
+        self.starts, self.ends = self.starts[gone:].copy(), self.ends[gone:].copy()
+        self._head += gone
+        if not len(self):
+            self._head, self._meet = 0, True

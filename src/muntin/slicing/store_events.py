@@ -1,0 +1,450 @@
+"""Kept events as sorted columns, shared by all queries that need them (paper 1, Figure 4).
+
+Rows stand by key, time, order and arrival. Each row has one bit per query that has taken it and still needs it; a row
+without bits is dropped. What comes is mostly newer than what is there: then it is appended, else merged into the part
+of the columns that stands after the first new row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.slicing.batch import Batch, Column
+
+__all__ = ["EventStore", "View"]
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Bits = npt.NDArray[np.uint64]
+Measured = tuple[Int64s, Bools | None]
+
+_ALL = (1 << 64) - 1
+_NO_INTS: Int64s = np.empty(0, np.int64)
+
+# Names of the columns of a store: the five of its own, then values, whether they are there, measures, their nulls.
+_VALUE, _VALID, _MEASURE, _NULL = "value ", "valid ", "measure ", "null "
+_OWN: dict[str, Any] = {"key": np.int64, "time": np.int64, "seq": np.int64, "taken": np.uint64}
+
+
+class EventStore:
+    """Events of all keys in order, as columns with room to grow at the end.
+
+    >>> from muntin.slicing.batch import Batch
+    >>> store = EventStore()
+    >>> batch = Batch(None, None, np.array([5, 3]), None, None, {}, {}, 5)
+    >>> store.insert(batch, None, np.array([1, 1], np.uint64))
+    >>> store.view(0).time.tolist(), store.view(1).time.tolist()
+    ([3, 5], [])
+    """
+
+    def __init__(self, queries: int = 64) -> None:
+        self._queries = range(queries)
+        self._cut = [0] * queries
+        """Rows before this no longer count for a query, though they have its bit: where all rows had it, as without
+        keys, letting the oldest go is a number and no pass over the rows. Counted from the head."""
+        self._head = self._tail = 0
+        self._dirty = False
+        self._arrays: dict[str, npt.NDArray[Any]] = {name: np.empty(0, dtype) for name, dtype in _OWN.items()}
+        self._kinds: dict[str, Column] = {}  # an empty column of each name, for its type and interner
+        self._common = _ALL  # bits that all rows have: queries that see the columns as they are
+
+    def __len__(self) -> int:
+        return self._tail - self._head
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the columns, with the room to grow."""
+        return sum(array.nbytes for array in self._arrays.values())
+
+    @property
+    def key(self) -> Int64s:
+        """The key ids."""
+        return self._live("key")
+
+    @property
+    def time(self) -> Int64s:
+        """The times."""
+        return self._live("time")
+
+    @property
+    def order(self) -> Int64s | None:
+        """What decides between equal times; None where nothing but the arrival does."""
+        return self._live("order") if "order" in self._arrays else None
+
+    @property
+    def seq(self) -> Int64s:
+        """The arrival numbers."""
+        return self._live("seq")
+
+    @property
+    def taken(self) -> Bits:
+        """One bit for each query that has taken the row and still needs it."""
+        return self._live("taken")
+
+    @property
+    def values(self) -> dict[str, Column]:
+        """The columns that windows and aggregates name."""
+        return {name: self._column(name, None) for name in self._kinds}
+
+    @property
+    def measures(self) -> dict[str, Measured]:
+        """The columns of `on=`, each with its mask of nulls."""
+        named = [name.removeprefix(_MEASURE) for name in self._arrays if name.startswith(_MEASURE)]
+        return {name: self._measure(name, None) for name in named}
+
+    def _live(self, name: str) -> npt.NDArray[Any]:
+        return self._arrays[name][self._head : self._tail]
+
+    def _column(self, name: str, index: Int64s | slice | None) -> Column:
+        if name not in self._kinds:  # before the first row the types are not known, and nothing is asked of them
+            return Column(pa.null(), np.empty(0, np.int64), None)
+        values = self._live(_VALUE + name)
+        valid = self._live(_VALID + name) if _VALID + name in self._arrays else None
+        if index is not None:
+            values, valid = values[index], None if valid is None else valid[index]
+        return replace(self._kinds[name], values=values, valid=valid)
+
+    def _measure(self, name: str, index: Int64s | slice | None) -> Measured:
+        values = self._live(_MEASURE + name)
+        null = self._live(_NULL + name) if _NULL + name in self._arrays else None
+        if index is None:
+            return values, null
+        return values[index], None if null is None else null[index]
+
+    def dump(self) -> dict[str, Any]:
+        """What a snapshot holds of the events."""
+        return {"arrays": {name: self._live(name) for name in self._arrays}, "common": self._common, "cut": self._cut}
+
+    def load(self, tree: dict[str, Any], kinds: dict[str, Column]) -> None:
+        """Take over the events of a snapshot; `kinds` are empty columns with their types and interners."""
+        self._arrays, self._common, self._cut = tree["arrays"], tree["common"], tree["cut"]
+        self._head, self._tail = 0, len(self._arrays["key"])
+        self._kinds = {name: kind for name, kind in kinds.items() if _VALUE + name in self._arrays}
+
+    # -- taking rows in --------------------------------------------------------------------------------------------
+
+    def insert(self, batch: Batch, index: Int64s | None, taken: Bits) -> None:
+        """Merge rows of a batch into the columns; `index` None: all of them. They came after all rows that are here."""
+        some = taken != 0
+        if not some.all():
+            index = np.flatnonzero(some) if index is None else index[some]
+            taken = taken[some]
+        if not len(taken):
+            return
+        rows = self._picked(batch, index, taken)
+        sort = _sorting(rows)
+        if sort is not None:
+            rows = {name: array[sort] for name, array in rows.items()}
+        common = self._common & int(np.bitwise_and.reduce(taken))
+        n, new = len(self), len(taken)
+        self._reserve(rows, new)
+        at = self._insertions(rows)
+        first = n if at is None else int(at[0])
+        for bit in self._queries:
+            if self._cut[bit] and (not common >> bit & 1 or first < self._cut[bit]):
+                common &= ~self._clear(bit)
+        self._common = common
+        if at is None:
+            for name, array in rows.items():
+                self._arrays[name][self._tail : self._tail + new] = array
+        else:
+            moved = at + np.arange(new) - first
+            old = np.ones(n - first + new, np.bool_)
+            old[moved] = False
+            for name, array in rows.items():
+                place = self._arrays[name][self._head + first : self._tail + new]
+                place[old] = place[: n - first].copy()
+                place[moved] = array
+        self._tail += new
+
+    def _picked(self, batch: Batch, index: Int64s | None, taken: Bits) -> dict[str, npt.NDArray[Any]]:
+        """The chosen rows, by the names that the columns have here."""
+        columns: dict[str, npt.NDArray[Any] | None] = {"key": batch.key, "time": batch.time, "seq": batch.seq}
+        if batch.order is not None:
+            columns["order"] = batch.order
+        for name, column in batch.values.items():
+            if name not in self._kinds:
+                self._kinds[name] = replace(column, values=column.values[:0], valid=None)
+            columns[_VALUE + name] = column.values
+            if column.valid is not None:
+                columns[_VALID + name] = column.valid
+        for name, (values, null) in batch.measures.items():
+            columns[_MEASURE + name] = values
+            if null is not None:
+                columns[_NULL + name] = null
+        where: Any = slice(None) if index is None else index
+        rows = {name: array[where] for name, array in columns.items() if array is not None}
+        rows["taken"] = taken
+        if batch.key is None:
+            rows["key"] = np.zeros(len(taken), np.int64)
+        if batch.seq is None:
+            rows["seq"] = batch.seq0 + (np.arange(len(taken)) if index is None else index)
+        for name, array in self._arrays.items():  # a mask that this batch does without
+            if name not in rows:
+                rows[name] = np.full(len(taken), name.startswith(_VALID), array.dtype)
+        return rows
+
+    def _reserve(self, rows: dict[str, npt.NDArray[Any]], new: int) -> None:
+        """Room for new rows at the end of each column; the columns that are new begin here."""
+        n = len(self)
+        full = self._tail + new > len(self._arrays["key"])
+        room = max(64, 2 * (n + new)) if full else len(self._arrays["key"])
+        for name, array in rows.items():
+            here = self._arrays.get(name)
+            if here is not None and not full:
+                continue
+            grown = np.empty(room, array.dtype if here is None else here.dtype)
+            head = 0 if full else self._head
+            if here is not None:
+                grown[head : head + n] = here[self._head : self._tail]
+            else:
+                grown[head : head + n] = name.startswith(_VALID)  # so far all were valid, no measure was null
+            self._arrays[name] = grown
+        if full:
+            self._head, self._tail = 0, n
+
+    def _insertions(self, rows: dict[str, npt.NDArray[Any]]) -> Int64s | None:
+        """Before which row here each new one goes; None where all go to the end."""
+        names = ("key", "time", "order") if "order" in rows else ("key", "time")
+        if not len(self) or [self._live(name)[-1] for name in names] <= [rows[name][0] for name in names]:
+            return None
+        from muntin.kernels.merging import insertions
+
+        at = np.empty(len(rows["key"]), np.int64)
+        old = _NO_INTS if self.order is None else self.order
+        key, time, order = (_flat(rows.get(name, _NO_INTS)) for name in ("key", "time", "order"))
+        insertions(self.key, self.time, old, key, time, order, at)
+        return at
+
+    # -- looking and letting go ------------------------------------------------------------------------------------
+
+    def view(self, bit: int) -> View:
+        """The events that a query has taken and still needs."""
+        if self._common >> bit & 1:
+            cut = self._cut[bit]
+            return View(self, slice(cut, len(self)) if cut else None)
+        return View(self, np.flatnonzero(self.taken & np.uint64(1 << bit)))
+
+    def _clear(self, bit: int) -> int:
+        """Take the bit from the rows before the cut of a query; gives the bit."""
+        flag = 1 << bit
+        self.taken[: self._cut[bit]] &= np.uint64(_ALL ^ flag)
+        self._cut[bit] = 0
+        return flag
+
+    def release(self, bit: int, view: View, keep: Bools) -> None:
+        """A query needs only these rows of its view any more; rows that no query needs are dropped."""
+        self.let_go(bit, view, keep)
+        self.drop()
+
+    def let_go(self, bit: int, view: View, keep: Bools) -> None:
+        """A query needs only these rows of its view any more; all rows stay where they are until `drop`."""
+        if keep.all():
+            return
+        self._dirty = True
+        gone = len(keep) - int(np.count_nonzero(keep))
+        if self._common >> bit & 1:
+            if not keep[:gone].any() and self.key[0] == self.key[-1]:
+                self._cut[bit] += gone
+                return
+            self._common &= ~self._clear(bit)
+        taken, rest = self.taken, np.uint64(_ALL ^ (1 << bit))
+        if view.index is None:
+            taken[~keep] &= rest
+        else:
+            taken[np.arange(len(self))[view.index][~keep]] &= rest
+
+    def drop(self) -> None:
+        """Drop the rows that no query needs any more; views are no good after it."""
+        if not self._dirty:
+            return
+        self._dirty = False
+        if self._common and self._drop_cut():
+            return
+        # A cut that stands inside of what goes, or of what moves, is made bit by bit first.
+        for bit in self._queries:
+            if self._cut[bit]:
+                self._clear(bit)
+        used = self.taken != 0
+        first = int(used.argmax()) if used.any() else len(used)
+        self._head += first  # the oldest rows of the first key, all there is without keys: nothing moves
+        used = used[first:]
+        left = int(np.count_nonzero(used))
+        if left == 0:
+            self._head = self._tail = 0
+        elif 4 * left < 3 * len(used):  # else they stay for now: moving the others costs more than they do
+            room = max(64, left + left // 2)
+            for name in self._arrays:
+                kept = np.empty(room, self._arrays[name].dtype)
+                kept[:left] = self._live(name)[used]
+                self._arrays[name] = kept
+            self._head, self._tail = 0, left
+        self._common = int(np.bitwise_and.reduce(self.taken)) if left else _ALL
+
+    def _drop_cut(self) -> bool:
+        """Drop the oldest rows; True where that is all there is to do, since all rows have the bits of all queries."""
+        active = [bit for bit in self._queries if self._common >> bit & 1]
+        others = np.uint64(_ALL ^ self._common)
+        if not active or (self.taken & others).any():
+            return False
+        first = min(self._cut[bit] for bit in active)
+        self._head += first
+        for bit in active:
+            self._cut[bit] -= first
+        if self._head == self._tail:
+            self._head = self._tail = 0
+        return True
+
+    def ranges(self, view: View, keys: Int64s, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
+        """Where in the view the events of a key with start <= time < end are."""
+        return view.ranges(keys, starts, ends)
+
+
+class View:
+    """The events of one query, in order; good until the store changes."""
+
+    def __init__(self, store: EventStore, index: Int64s | slice | None) -> None:
+        self.store = store
+        self._columns: dict[str, Column] = {}
+        self._along: dict[str, Int64s] = {}
+        self.index = index
+
+    def _own(self, name: str) -> npt.NDArray[Any]:
+        live = self.store._live(name)
+        return live if self.index is None else live[self.index]
+
+    def __len__(self) -> int:
+        if isinstance(self.index, slice):
+            return int(self.index.stop - self.index.start)
+        return len(self.store) if self.index is None else len(self.index)
+
+    @cached_property
+    def key(self) -> Int64s:
+        """The key ids."""
+        return self._own("key")
+
+    @cached_property
+    def time(self) -> Int64s:
+        """The times."""
+        return self._own("time")
+
+    @cached_property
+    def order(self) -> Int64s | None:
+        """What decides between equal times."""
+        return None if self.store.order is None else self._own("order")
+
+    @cached_property
+    def seq(self) -> Int64s:
+        """The arrival numbers."""
+        return self._own("seq")
+
+    @cached_property
+    def measures(self) -> dict[str, Measured]:
+        """The columns of `on=`; use `measure` for one of them."""
+        return {name: self.store._measure(name, self.index) for name in self.store.measures}
+
+    def measure(self, name: str) -> Int64s:
+        """A column of `on=`, for a query that goes by it: none of its events has a null there."""
+        if not len(self):
+            return _NO_INTS
+        if name not in self._along:
+            self._along[name] = self.store._measure(name, self.index)[0]
+        return self._along[name]
+
+    def column(self, name: str) -> Column:
+        """A column of values."""
+        if name not in self._columns:
+            self._columns[name] = self.store._column(name, self.index)
+        return self._columns[name]
+
+    @cached_property
+    def _segments(self) -> tuple[Int64s, Int64s]:
+        key, n = self.key, len(self)
+        if not n:
+            return _NO_INTS, np.zeros(1, np.int64)
+        if key[0] == key[-1]:
+            return key[:1], np.array([0, n])
+        first = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1])
+        return key[first], np.append(first, n)
+
+    @property
+    def keys(self) -> Int64s:
+        """The distinct key ids, ascending."""
+        return self._segments[0]
+
+    @property
+    def offsets(self) -> Int64s:
+        """Where the events of each key begin, and the end of the last."""
+        return self._segments[1]
+
+    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """One value per key, as one per event."""
+        return np.repeat(values, np.diff(self.offsets))
+
+    def ranges(self, keys: Int64s, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
+        """Where the events of a key with start <= time < end are; an empty range for a key that has none."""
+        if not len(self):
+            return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+        rank = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        low = self.offsets[rank]
+        high = np.where(self.keys[rank] == keys, self.offsets[rank + 1], low)
+        first = bounds(self.time, low, high, starts)
+        return first, bounds(self.time, first, high, ends)
+
+
+def bounds(values: Int64s, low: Int64s, high: Int64s, wanted: Int64s) -> Int64s:
+    """The first place in low[i]..high[i] whose value is at least wanted[i]; values are sorted inside of each range.
+
+    >>> bounds(np.array([1, 5, 9]), np.array([0, 1]), np.array([3, 3]), np.array([6, 2])).tolist()
+    [2, 1]
+    """
+    from muntin.kernels.merging import lower_bounds
+
+    found = np.empty(len(wanted), np.int64)
+    lower_bounds(_flat(values), _flat(low), _flat(high), _flat(wanted), found)
+    return found
+
+
+def _flat(values: npt.NDArray[Any]) -> Int64s:
+    """What a kernel takes: int64, one after the other."""
+    return np.ascontiguousarray(values, np.int64)
+
+
+def stable_order(values: Int64s) -> Int64s:
+    """How to sort integers, equal ones as they come.
+
+    Value and place are sorted as one number where they fit: NumPy's plain sort is vectorised, 3 times as fast as its
+    stable argsort.
+
+    >>> stable_order(np.array([5, 3, 5, 1])).tolist()
+    [3, 1, 0, 2]
+    """
+    low, bits = int(values.min()), len(values).bit_length()
+    if int(values.max()) - low >= 1 << (62 - bits):
+        return np.argsort(values, kind="stable")
+    return np.sort(((values - low) << bits) | np.arange(len(values))) & ((1 << bits) - 1)
+
+
+def _sorting(rows: dict[str, npt.NDArray[Any]]) -> Int64s | None:
+    """How to sort new rows, which come in the order of arrival; None where they are sorted."""
+    key, time, order = rows["key"], rows["time"], rows.get("order")
+    one = bool((key[1:] == key[:-1]).all())
+    if order is None:
+        in_time = bool((time[1:] >= time[:-1]).all())
+        by_time = None if in_time else stable_order(time)
+    else:
+        by_time = np.lexsort((order, time))
+    if one:
+        return by_time
+    if by_time is not None:
+        key = key[by_time]
+    # NumPy's stable sort of 16 bits is a radix sort, several times faster than that of 64 bits.
+    narrow = key.astype(np.uint16) if int(key.max()) < 1 << 16 and int(key.min()) >= 0 else key
+    by_key: Int64s = np.argsort(narrow, kind="stable")
+    return by_key if by_time is None else by_time[by_key]

@@ -1,0 +1,117 @@
+"""The cache of kernels: a second process compiles nothing, several at once do not disturb each other, damage heals."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from muntin import kernel_cache
+
+SCRIPT = """
+import numpy as np, pyarrow as pa, muntin as mt
+from muntin.compile import compiled
+mean = compiled(mt.mean("x").bind([pa.float64()]))
+partials = mean.fold(np.array([0]), np.array([4]), [np.arange(4.0)])
+stats = mean._kernels["fold"].stats
+print(partials[0][0], partials[1][0], sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+COMPILED, LOADED = "6.0 4 0 1", "6.0 4 1 0"
+
+
+def start(folder: Path) -> subprocess.Popen[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment["MUNTIN_CACHE_DIR"] = str(folder)
+    command = [sys.executable, "-c", SCRIPT]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def run(folder: Path) -> str:
+    process = start(folder)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out.strip()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cache") / "new" / "muntin"
+    assert run(folder) == COMPILED
+    return folder
+
+
+def test_a_second_process_loads(filled: Path) -> None:
+    assert stat.S_IMODE(filled.stat().st_mode) == 0o700
+    assert not list(filled.glob("*.tmp"))
+    assert run(filled) == LOADED
+
+
+def test_four_processes_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "muntin"
+    processes = [start(folder) for _ in range(4)]
+    for process in processes:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        assert out.startswith("6.0 4 ")
+    run(folder)  # two that finished at the same moment may have left a seal that does not fit
+    assert run(folder) == LOADED
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(bytes(data))
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "suffix"),
+    [
+        (truncate, ".nbc"), (flip, ".nbc"), (remove, ".nbc"),
+        (empty, ".nbi"), (flip, ".nbi"),
+        (truncate, ".sum"), (remove, ".sum"),
+        (empty, ".py"), (flip, ".py"), (remove, ".py"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else part.__name__,
+)  # fmt: skip
+def test_damage_heals(filled: Path, damage: Callable[[Path], None], suffix: str) -> None:
+    (found,) = [path for path in filled.rglob("muntin_kernel_*") if path.suffix == suffix]
+    damage(found)
+    assert run(filled) in (COMPILED, LOADED)
+    assert run(filled) == LOADED
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("MUNTIN_CACHE_DIR", str(tmp_path))
+    assert kernel_cache.folder() is None
+    assert run(tmp_path) == COMPILED
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_the_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MUNTIN_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert kernel_cache.folder() == tmp_path / "xdg" / "muntin"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert kernel_cache.folder() == tmp_path / "home" / ".cache" / "muntin"
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MUNTIN_CACHE_DIR", str(tmp_path / "file"))
+    assert kernel_cache.folder() is None
