@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from muntin.slicing.slicer import Slicer
 from muntin.spec import Query, Spec
 from muntin.units import Measure, show_duration
-from muntin.windows import ContextFreeWindow
+from muntin.windows import ContextFreeWindow, Session
 from muntin.windows.base import takes_arrays
 from muntin.workload import Workload, workload
 
@@ -75,6 +76,12 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
         + (f"removed ({' and '.join(removed)})" if removed else "never removed")
         + "."
     ]
+    shared = [q.window for q in spec.queries if q.window.measure is Measure.TIME]
+    shared = [window for window in shared if isinstance(window, ContextFreeWindow | Session)]
+    if shared:
+        rate = Slicer(shared).per_second()
+        count = "1 query" if len(shared) == 1 else f"{len(shared)} queries"
+        lines.append(f"Slices: about {rate:.4g} per second of event time, shared by all keys and by {count}.")
     if spec.idle is None and any(query.window.measure is Measure.ROWS for query in spec.queries) and spec.by:
         lines.append(
             "Warning: rows are counted per key for ever, so every key ever seen keeps a little state. "

@@ -163,6 +163,7 @@ class Spec:
           removal:     no. Events are removed only from rows windows out of order.
         <BLANKLINE>
         Together: events are not kept, slices are never split, events are never removed.
+        Slices: about 1 per second of event time, shared by all keys and by 1 query.
         A row further than 1 day ahead of the clock is rejected (max_ahead).
         """
         from muntin.explain import explain
