@@ -22,8 +22,11 @@ def apply(columns: dict[str, Any], **aggregates: mt.Aggregate) -> pa.Table:
     """All rows in one window, in the order given."""
     rows = len(next(iter(columns.values())))
     frame = pa.table({"ts": pa.array(range(rows), pa.int64()), **columns})
-    # The reference: these are the rules. The engine is compared with it elsewhere; here it would compile for each type.
-    return mt.over("ts").window("w", mt.tumbling("1 hour"), **aggregates).apply(frame, engine="reference")
+    spec = mt.over("ts").window("w", mt.tumbling("1 hour"), **aggregates)
+    found = spec.apply(frame)
+    right = spec.apply(frame, engine="reference")
+    assert found.schema == right.schema
+    return found
 
 
 def value(aggregate: mt.Aggregate, *columns: Any) -> Any:
