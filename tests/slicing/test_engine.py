@@ -97,3 +97,15 @@ def test_within_bounds_cuts_do_not_matter(spec: mt.Spec, data: Any) -> None:
     assert engine.late().num_rows == 0
     assert last_revisions(tables, spec) == last_revisions([spec.apply(table, engine="reference")], spec)
     assert rows_of(spec.apply(table, engine="slicing")) == rows_of(spec.apply(table, engine="reference"))
+
+
+@pytest.mark.parametrize("on", [None, "m"])
+def test_a_session_that_grew_past_the_end_it_was_reported_with_is_revised(on: str | None) -> None:
+    spec = mt.over("ts", lateness="20 us").window("w", mt.session("21 us" if on is None else 21, on=on), n=mt.count())
+
+    def batch(*times: int) -> pa.Table:
+        return pa.table({"ts": times, "m": times})
+
+    # [-31, -10) is reported; then -12 joins it with what follows, while -10 is already past W - lateness.
+    check(spec, [(batch(-31, 0), 0), (batch(-12, 6), 13)])
+    check(spec, [(batch(-31, 0), 0), (batch(-12, 6), 13), (batch(40, 60), 55)], restarts=(2,))

@@ -195,11 +195,12 @@ class Slicing(Engine):
         """Close what is to be closed; gives the events that are still needed."""
         assert self._watermark is not None
         keep = query.family.close(found.view, found.wins, self._watermark)
-        self._forget(query)
-        return keep
-
-    def _forget(self, query: KeptQuery) -> None:
-        """Windows that are closed need not be remembered."""
         last = query.reported.last
         if last is not None and len(last):
-            query.reported.forget(query.family.closed(last))
+            wins = found.wins
+            still = np.flatnonzero(~query.family.closed(wins))
+            which = np.full(len(still), query.index)
+            query.reported.forget(
+                query.family.closed(last), named(which, wins.key[still], tuple(part[still] for part in wins.identity))
+            )
+        return keep

@@ -126,9 +126,14 @@ class Reported:
         self._last = _joined(last.take(stay), due.take(np.flatnonzero(changed)))
         self._gone = np.concatenate([gone, np.zeros(int(changed.sum()), np.bool_)])
 
-    def forget(self, closed: Bools) -> None:
-        """Windows that are closed cannot be revised."""
+    def forget(self, closed: Bools, still: npt.NDArray[np.void] | None = None) -> None:
+        """Windows that are closed cannot be revised.
+
+        `still` names windows that are open: one may have grown past the end that was last said of it.
+        """
         if self._last is not None and closed.any():
+            if still is not None and len(still):
+                closed = closed & ~np.isin(self._last.names(), still)
             stay = np.flatnonzero(~closed)
             self._last, self._gone = self._last.take(stay), self._gone[stay]
 

@@ -356,8 +356,10 @@ class Sliced:
         for query in self.sessions:
             query.mark = query.rounded(mark)
             query.heads.fold(self.slices, query.mark)
-            if query.reported.last is not None:
-                query.reported.forget(query.reported.last.end < query.mark)
+            if query.reported.last is not None and len(query.reported.last):
+                open_ = query.heads.groups(self.slices)
+                which = np.full(len(open_.key), query.index)
+                query.reported.forget(query.reported.last.end < query.mark, named(which, open_.key, (open_.first,)))
             if query.kept:
                 heads = query.heads.columns
                 kept.drop_before(query.index, np.where(heads[N] > 0, heads[FIRST], query.mark))
