@@ -154,6 +154,8 @@ class Engine(ABC):
             self._layout = layout(self.spec, table.schema)
             self._begin(self._layout)
         expected = self._layout.schema
+        if table.schema.equals(expected):
+            return table
         if table.schema.names == expected.names:
             pairs = list(zip(table.schema.types, expected.types, strict=True))
             if all(given == wanted for given, wanted in pairs):

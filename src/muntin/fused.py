@@ -150,6 +150,16 @@ class Fused:
         events, ordered, masked = self._events(time, order, columns)
         run(self._kernel(source.update_cells, ordered, masked), [cells, *events], state)
 
+    def update_keyed(
+        self, state: Sequence[Array], starts: Ints, top: int, time: Ints, order: Ints | None,
+        columns: Mapping[str, Values], key: Ints, stride: int, head: int,
+    ) -> None:  # fmt: skip
+        """Rows of many keys into slices that meet; key k in slice s is cell `(head + s) * stride + k`."""
+        events, ordered, masked = self._events(time, order, columns)
+        tab, shift = self._slots_of(starts, top)
+        inputs = [head, stride, top, shift, starts, tab, key, *events]
+        run(self._kernel(source.update_keyed, ordered, masked), inputs, state)
+
     def update_one(
         self,
         state: Sequence[Array],
@@ -192,6 +202,11 @@ class Fused:
         events += [self._true[: len(time)] if mask is None else mask for mask in masks]
         return events, ordered, True
 
+    def grid(self, starts: Ints, top: int) -> tuple[npt.NDArray[np.int32], int, int]:
+        """A grid over slices that meet: `tab`, `top` and `shift`, as the kernels take them."""
+        tab, shift = self._slots_of(starts, top)
+        return tab, top, shift
+
     def _slots_of(self, starts: Ints, top: int) -> tuple[npt.NDArray[np.int32], int]:
         """A grid over the slices, half as wide as a slice is on average: the slice of a time, give or take a few."""
         if self._grid is None or self._grid[0] is not starts or self._grid[1] != top:
@@ -210,13 +225,31 @@ class Fused:
         run(self._kernel(source.merge_ranges), [lo, hi, *state], results)
         return results
 
+    def merge_blocks(self, lo: Ints, hi: Ints, low: int, size: int, state: Sequence[Array]) -> list[Array]:
+        """Cells lo to hi, in order, as one, for each range; over blocks of `size` cells, from cell `low` on."""
+        results, blocks = self._empty(len(lo)), self._empty(max((int(hi.max()) - low) // size, 0))
+        run(self._kernel(source.merge_blocks), [lo, hi, low, size, *state], [*blocks, *results])
+        return results
+
     def _empty(self, rows: int) -> list[Array]:
-        return [np.zeros(rows, slot) for slot in self.slots]
+        found: list[Array] = [np.empty(rows, slot) for slot in self.slots]
+        if not self._spans:  # the kernels write all other columns
+            found[1].fill(0)
+            found[2].fill(0)
+        return found
 
     def merge_gather(self, lo: Ints, hi: Ints, index: Ints, state: Sequence[Array]) -> list[Array]:
         """Cells index[lo] to index[hi], in order, as one, for each range."""
         results = self._empty(len(lo))
         run(self._kernel(source.merge_gather), [lo, hi, index, *state], results)
+        return results
+
+    def merge_headed(
+        self, key: Ints, headed: Ints, lo: Ints, hi: Ints, index: Ints, heads: Sequence[Array], state: Sequence[Array]
+    ) -> list[Array]:
+        """As `merge_gather`, with `heads[key]` before the cells where `headed` is 1."""
+        results = self._empty(len(lo))
+        run(self._kernel(source.merge_headed), [key, headed, lo, hi, index, *heads, *state], results)
         return results
 
     def merge_dense(

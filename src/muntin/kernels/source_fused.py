@@ -27,7 +27,19 @@ from muntin.kernels.source import (
     writes,
 )
 
-__all__ = ["GRID", "Group", "Plan", "merge_dense", "merge_gather", "merge_ranges", "update_cells", "update_one"]
+__all__ = [
+    "GRID",
+    "Group",
+    "Plan",
+    "merge_blocks",
+    "merge_dense",
+    "merge_gather",
+    "merge_headed",
+    "merge_ranges",
+    "update_cells",
+    "update_keyed",
+    "update_one",
+]
 
 LATEST, EARLIEST = 2**63 - 1, -(2**63)
 
@@ -151,11 +163,42 @@ def _into_cell(plan: Plan, ordered: bool, masked: bool) -> Lines:
     return lines
 
 
+_FOUND = [
+    "q = (t - base) >> shift", "s = np.int64(tab[q])", "e = np.int64(tab[q + 1])",
+    "while e - s > 8:",
+    "    middle = (s + e + 1) >> 1",
+    "    if starts[middle] <= t:", "        s = middle",
+    "    else:", "        e = middle - 1",
+    "while s < e and t >= starts[s + 1]:", "    s += 1",
+]  # fmt: skip
+"""The slice s of a time t, by the grid."""
+
+
 def update_cells(plan: Plan, ordered: bool, masked: bool) -> str:
     """Each event into the cell that is given for it; below 0: into none."""
     args = [reads("cells", "int64"), *_events(plan, ordered, masked), *_state(plan, "")]
     inner = ["row = cells[i]", "if row >= 0:", *indented(["t = time[i]", *_into_cell(plan, ordered, masked)])]
     return module(plan.parts, args, ["for i in range(len(cells)):", *indented(inner)])
+
+
+def update_keyed(plan: Plan, ordered: bool, masked: bool) -> str:
+    """Each event into the cell of its slice and key; every event lies in a slice, and slices meet."""
+    args = [scalar(name) for name in ("head", "stride", "top", "shift")]
+    args += [reads("starts", "int64"), reads("tab", "int32"), reads("key", "int64")]
+    args += [*_events(plan, ordered, masked), *_state(plan, "")]
+    body = [
+        "base = starts[0]", "lo = base", "hi = base", "at = 0", "slices = len(starts)",
+        "for i in range(len(time)):",
+        *indented([
+            "t = time[i]",
+            "if t < lo or t >= hi:",
+            *indented([*_FOUND, "lo = starts[s]", "hi = starts[s + 1] if s + 1 < slices else top"]),
+            *indented(["at = (s + head) * stride"]),
+            "row = at + key[i]",
+            *_into_cell(plan, ordered, masked),
+        ]),
+    ]  # fmt: skip
+    return module(plan.parts, args, body)
 
 
 # -- events into slices, the newest slice in registers -----------------------------------------------------------------
@@ -238,6 +281,7 @@ def update_one(plan: Plan, ordered: bool, masked: bool) -> str:
         "if t >= top:", "    stop = i", "    break",
         "if k != 0:", *indented(_kept(plan, masked)),
         "while cur + 1 < slices and t >= starts[cur + 1]:", "    cur += 1",
+        "lowest = min(lowest, cur)",
         "hi = starts[cur + 1] if cur + 1 < slices else top",
         "lo = max(starts[cur], suspect)",
         *suspected,
@@ -247,14 +291,7 @@ def update_one(plan: Plan, ordered: bool, masked: bool) -> str:
     older = [
         "if t < base:", "    stop = i", "    break",
         *suspected,
-        "q = (t - base) >> shift",
-        "s = np.int64(tab[q])",
-        "e = np.int64(tab[q + 1])",
-        "while e - s > 8:",
-        "    middle = (s + e + 1) >> 1",
-        "    if starts[middle] <= t:", "        s = middle",
-        "    else:", "        e = middle - 1",
-        "while s < e and t >= starts[s + 1]:", "    s += 1",
+        *_FOUND,
         "if s >= first_open:",
         *indented([
             "if s == cur and k != 0:", *indented(_kept(plan, masked)),
@@ -274,7 +311,7 @@ def update_one(plan: Plan, ordered: bool, masked: bool) -> str:
         *indented(["t = time[i]", "if t >= hi:", *indented(newer)]),
         *indented(["elif t >= lo:", *indented(_hot(plan, ordered, masked)), "else:", *indented(older)]),
         "if k != 0:", *indented(_kept(plan, masked)),
-        "info[0] = cur", "info[1] = newest", "info[2] = min(lowest, cur)", "info[3] = lates",
+        "info[0] = cur", "info[1] = newest", "info[2] = lowest", "info[3] = lates",
         "return stop",
     ]  # fmt: skip
     return module(plan.parts, args, body)
@@ -308,34 +345,77 @@ def merge_gather(plan: Plan) -> str:
     return _merge(plan, "index")
 
 
+def merge_headed(plan: Plan) -> str:
+    """For each range the head of a key, where it has one, and cells index[lo] to index[hi] as one."""
+    args = [reads(name, "int64") for name in ("key", "headed", "lo", "hi", "index")]
+    args += [*_state(plan, "head_", reads), *_state(plan, "", reads), *_state(plan, "out_")]
+    head = _over(plan, "key[i]", "key[i] + headed[i]", "head_")
+    body = [*_begun(plan), *head, *_over(plan, "lo[i]", "hi[i]", index="index"), *_ended(plan, "out_")]
+    return module(plan.parts, args, ["for i in range(len(lo)):", *indented(body)])
+
+
+def merge_blocks(plan: Plan) -> str:
+    """Cells lo to hi as one, for each range, over blocks of `size` cells from `low` on that are made first.
+
+    A range is single cells up to a block's edge, whole blocks, and single cells again: many long ranges over the same
+    cells cost a fraction of going through all cells for each.
+    """
+    args = [reads("lo", "int64"), reads("hi", "int64"), scalar("low"), scalar("size")]
+    args += [*_state(plan, "", reads), *_state(plan, "block_"), *_state(plan, "out_")]
+    inside = ["a, b = lo[i], hi[i]", "p, q = -((low - a) // size), (b - low) // size"]
+    inside += ["if p < q:", "    c, d = low + p * size, low + q * size"]
+    inside += ["else:", "    p, q = 0, 0", "    c, d = b, b"]
+    build = [*_begun(plan), *_over(plan, "low + i * size", "low + i * size + size"), *_ended(plan, "block_")]
+    answer = [
+        *inside, *_begun(plan), *_over(plan, "a", "c"), *_over(plan, "p", "q", "block_"), *_over(plan, "d", "b"),
+        *_ended(plan, "out_"),
+    ]  # fmt: skip
+    body = ["for i in range(len(block_n)):", *indented(build), "for i in range(len(lo)):", *indented(answer)]
+    return module(plan.parts, args, body)
+
+
 def _merge(plan: Plan, index: str | None) -> str:
     args = [reads("lo", "int64"), reads("hi", "int64"), *([reads(index, "int64")] if index else [])]
     args += [*_state(plan, "", reads), *_state(plan, "out_")]
-    begin = ["v0 = 0", f"f = np.int64({LATEST})", f"l = np.int64({EARLIEST})"]
-    begin += [f"v{count} = 0" for count in range(1, len(plan.counts) + 1)]
+    body = [*_begun(plan), *_over(plan, "lo[i]", "hi[i]", index=index), *_ended(plan, "out_")]
+    return module(plan.parts, args, ["for i in range(len(lo)):", *indented(body)])
+
+
+def _begun(plan: Plan) -> Lines:
+    """Registers for a cell with nothing in it."""
+    lines = ["v0 = 0", f"f = np.int64({LATEST})", f"l = np.int64({EARLIEST})"]
+    lines += [f"v{count} = 0" for count in range(1, len(plan.counts) + 1)]
     for k, group in enumerate(plan.groups):
         named = zip(_registers("a", k, group), group.part.slots, strict=True)
-        begin += [f"{name} = {as_type(wide(slot), '0')}" for name, slot in named]
-    cell = _spans(plan, "f = min(f, first[row])", "l = max(l, last[row])")
+        lines += [f"{name} = {as_type(wide(slot), '0')}" for name, slot in named]
+    return lines
+
+
+def _over(plan: Plan, first: str, last: str, prefix: str = "", index: str | None = None) -> Lines:
+    """The cells from first to last into the registers."""
+    cell = _spans(plan, f"f = min(f, {prefix}first[row])", f"l = max(l, {prefix}last[row])")
     for count in range(len(plan.counts) + 1):
         inner = []
         for k, group in _of_count(plan, count):
             a, b = _registers("a", k, group), _registers("b", k, group)
             both = combined(k, group.part, a, b, a)
             alone = [f"{x} = {y}" for x, y in zip(a, b, strict=True)]
-            inner += loaded(group.part, _columns(k, group), "row", b)
+            inner += loaded(group.part, _columns(k, group, prefix), "row", b)
             inner += _unless_empty(f"v{count}", both, alone)
         inner.append(f"v{count} += w{count}")
-        read = [f"w{count} = {_count(count)}[row]", f"if w{count} != 0:", *indented(inner)] if count else inner
-        cell += read
-    end = ["out_n[i] = v0", *_spans(plan, "out_first[i] = f", "out_last[i] = l")]
-    end += [f"out_{_count(count)}[i] = v{count}" for count in range(1, len(plan.counts) + 1)]
+        column = f"{prefix}{_count(count)}"
+        cell += [f"w{count} = {column}[row]", f"if w{count} != 0:", *indented(inner)] if count else inner
+    loop = [f"row = {index}[j]" if index else "row = j", f"w0 = {prefix}n[row]", "if w0 != 0:", *indented(cell)]
+    return [f"for j in range({first}, {last}):", *indented(loop)]
+
+
+def _ended(plan: Plan, prefix: str) -> Lines:
+    """The registers into row i of some columns."""
+    lines = [f"{prefix}n[i] = v0", *_spans(plan, f"{prefix}first[i] = f", f"{prefix}last[i] = l")]
+    lines += [f"{prefix}{_count(count)}[i] = v{count}" for count in range(1, len(plan.counts) + 1)]
     for k, group in enumerate(plan.groups):
-        end += _put(k, group, "i", _registers("a", k, group), "out_")
-    row = f"{index}[j]" if index else "j"
-    loop = [f"row = {row}", "w0 = n[row]", "if w0 != 0:", *indented(cell)]
-    body = [*begin, "for j in range(lo[i], hi[i]):", *indented(loop), *end]
-    return module(plan.parts, args, ["for i in range(len(lo)):", *indented(body)])
+        lines += _put(k, group, "i", _registers("a", k, group), prefix)
+    return lines
 
 
 def merge_dense(plan: Plan) -> str:

@@ -24,6 +24,7 @@ from muntin.slicing.late import LateRows
 from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report, Reported, named
 from muntin.slicing.sliced import Sliced, is_sliced
+from muntin.slicing.straight import Straight
 from muntin.state.blob import pack, unpack
 
 __all__ = ["Slicing"]
@@ -62,6 +63,10 @@ class Slicing(Engine):
             keeping += self._sliced.keeping
         self._kept = KeptValues(bound, sorted(keeping))
         self._results = Results(bound, self._decoder.keys)
+        self._straight: Straight | None = None
+        if self._sliced is not None and not self._kept_queries:
+            straight = Straight(bound, self._decoder, self._sliced)
+            self._straight = straight if straight.open else None
 
     @property
     def nbytes(self) -> int:
@@ -119,6 +124,23 @@ class Slicing(Engine):
         return [aggregate.version for query in self.spec.queries for _, aggregate in query.aggregates]
 
     def _take(self, table: pa.Table, now: int | None) -> pa.Table | None:
+        if self._straight is None:
+            return self._take_rows(table, now)
+        assert self._sliced is not None
+        late = LateRows(self._bound)
+        done = self._straight.take(table, now, late)
+        newest = self._sliced.newest
+        if newest is not None:
+            self._newest = newest if self._newest is None else max(self._newest, newest)
+        early = late.table(table)
+        if done == table.num_rows:
+            return early
+        rest = self._take_rows(table.slice(done), now)
+        found = [part for part in (early, rest) if part is not None]
+        return pa.concat_tables(found) if found else None
+
+    def _take_rows(self, table: pa.Table, now: int | None) -> pa.Table | None:
+        """Decode, judge and take in."""
         batch, rejected = self._decoder.decode(table, now)
         late = LateRows(self._bound)
         if len(rejected):

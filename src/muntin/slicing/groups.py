@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from muntin.kernels.listing import list_due
+from muntin.kernels.listing import first_open, list_due
 from muntin.layout import BoundQuery
 from muntin.slicing.revisions import Reported
 from muntin.slicing.windower import due_windows, last_end, missed_windows, needed_from
@@ -17,6 +17,8 @@ __all__ = ["FixedGroup", "Listed"]
 
 Int64s = npt.NDArray[np.int64]
 
+Grid = tuple[npt.NDArray[np.int32], int, int]
+NO_GRID: Grid = (np.empty(0, np.int32), 0, 0)
 LATEST = int(np.iinfo(np.int64).max)
 
 
@@ -69,8 +71,11 @@ class FixedGroup:
         """One of the queries: all compute the same."""
         return self.members[0][1]
 
-    def due(self, low: int, high: int | None, slices: Int64s) -> Listed:
-        """Windows with `low < end <= high` over at least one slice, by their ends; without `high` all later ones."""
+    def due(self, low: int, high: int | None, slices: Int64s, grid: Grid = NO_GRID) -> Listed:
+        """Windows with `low < end <= high` over at least one slice, by their ends; without `high` all later ones.
+
+        `slices` are the starts of the slices, and `grid` may be one over them.
+        """
         last = int(slices[-1])
         if not self._others:
             found = list_due(
@@ -82,6 +87,7 @@ class FixedGroup:
                 LATEST if high is None else high,
                 (4 * len(slices) + 1000) * len(self._step),
                 slices,
+                *grid,
             )
             if not len(found[0]) or found[0][0] >= 0:
                 return Listed(*found)
@@ -100,8 +106,7 @@ class FixedGroup:
         """The start of the first window that is open, where windows that end by the mark are closed."""
         found = [needed_from(window, mark) for _, window in self._others]
         if len(self._step):
-            first = (mark - self._size - self._align) // self._step + 1
-            found.append(int((first * self._step + self._align).min()))
+            found.append(first_open(self._size, self._step, self._align, mark))
         return min(found)
 
     def missed(self, times: Int64s, mark: int) -> list[tuple[int, npt.NDArray[np.bool_], Int64s, Int64s]]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.kernels.naming import spell
 from muntin.layout import Layout
 from muntin.slicing.keys import KeyTable
 from muntin.slicing.revisions import Report
@@ -15,6 +16,8 @@ from muntin.slicing.values import to_arrow
 from muntin.windows import NEVER
 
 __all__ = ["Results"]
+
+_TEXT = pa.string()
 
 
 class Results:
@@ -30,7 +33,9 @@ class Results:
         self._types = {field.name: field.type for field in layout.results}
         self._first = pa.array(np.zeros(0, np.int32))
         self._no_rows = pa.nulls(0, layout.results.field("rows").type)
-        self._queries = pa.array([query.name for query in layout.queries], pa.string())
+        names = [query.name.encode() for query in layout.queries]
+        self._bounds = np.cumsum([0, *map(len, names)])
+        self._letters = np.frombuffer(b"".join(names), np.uint8)
         self._names = list(layout.results.names[len(layout.spec.by) + 3 : -1])
 
     def table(self, reports: list[Report]) -> pa.Table:
@@ -53,7 +58,9 @@ class Results:
         return self._keys.arrays(joined([report.key for report in reports]))
 
     def _query(self, reports: list[Report]) -> pa.Array:
-        return self._queries.take(numbers(joined([report.query for report in reports]), pa.int64()))
+        which = joined([report.query for report in reports])
+        offsets, letters = spell(which, self._bounds, self._letters)
+        return pa.Array.from_buffers(_TEXT, len(which), [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
 
     def _revisions(self, reports: list[Report], count: int) -> pa.Array:
         if all(report.revision is None for report in reports):

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.fused import Fused
+from muntin.kernels.grouping import list_sessions
 from muntin.slicing.slices import Partials, Slices
 
 __all__ = ["Groups", "Heads"]
 
 Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 N, FIRST, LAST = 0, 1, 2  # the columns that every store of cells begins with
 
@@ -32,15 +32,15 @@ class Groups:
     last: Int64s
     lo: Int64s
     hi: Int64s
+    headed: Int64s
+    """1 where the head of the key is its beginning."""
     cells: Int64s
-    headed: Bools
-    """Whether the head of the key is its beginning."""
 
     def take(self, index: Int64s) -> Groups:
         """Some of the sessions."""
         return Groups(
-            self.key[index], self.first[index], self.last[index], self.lo[index], self.hi[index], self.cells,
-            self.headed[index],
+            self.key[index], self.first[index], self.last[index], self.lo[index], self.hi[index], self.headed[index],
+            self.cells,
         )  # fmt: skip
 
 
@@ -69,55 +69,17 @@ class Heads:
         """All sessions of the heads and of the slices not folded, or of those slices that start before a time."""
         low = 0 if self.folded is None else int(np.searchsorted(slices.starts, self.folded, "left"))
         high = len(slices) if before is None else int(np.searchsorted(slices.starts, before, "left"))
-        n = slices.rows(N)[low:high]
-        if slices.stride == 1:
-            index = np.flatnonzero(n.reshape(-1))
-            key, cells = np.zeros(len(index), np.int64), index + low + slices.first_row
-        else:
-            key, index = np.nonzero(n.T)
-            cells = (index + low + slices.first_row) * slices.stride + key
-        return self._grouped(key, slices.columns[FIRST][cells], slices.columns[LAST][cells], cells)
-
-    def _grouped(self, key: Int64s, first: Int64s, last: Int64s, cells: Int64s) -> Groups:
-        has_head = self.columns[N] > 0
-        opens = np.ones(len(key), np.bool_)
-        if len(key):
-            opens[1:] = (key[1:] != key[:-1]) | (first[1:] - last[:-1] > self._gap)
-        newest = np.ones(len(key), np.bool_)
-        newest[1:] = key[1:] != key[:-1]
-        joins = newest & has_head[key] & (first - self.columns[LAST][key] <= self._gap) if len(key) else newest
-        lo = np.flatnonzero(opens)
-        hi = np.append(lo[1:], len(key))
-        headed = joins[lo]
-        start = np.where(headed, self.columns[FIRST][key[lo]], first[lo])
-        alone = has_head.copy()
-        alone[key[joins]] = False
-        lonely = np.flatnonzero(alone)
-        none = np.zeros(len(lonely), np.int64)
-        return Groups(
-            np.concatenate([key[lo], lonely]),
-            np.concatenate([start, self.columns[FIRST][lonely]]),
-            np.concatenate([last[hi - 1] if len(lo) else first[:0], self.columns[LAST][lonely]]),
-            np.concatenate([lo, none]),
-            np.concatenate([hi, none]),
-            cells,
-            np.concatenate([headed, np.ones(len(lonely), np.bool_)]),
+        key, cells = slices.occupied(low, high)
+        heads, columns = self.columns, slices.columns
+        key, first, last, lo, hi, headed = list_sessions(
+            key, cells, columns[FIRST], columns[LAST], self._gap, heads[N], heads[FIRST], heads[LAST]
         )
+        return Groups(key, first, last, lo, hi, headed, cells)
 
     def partials(self, groups: Groups, slices: Slices) -> Partials:
         """The combined partials of some sessions."""
-        merged = self._fused.merge_gather(groups.lo, groups.hi, groups.cells, slices.columns)
-        if not groups.headed.any():
-            return merged
-        count = len(groups.key)
-        index = np.empty(2 * count, np.int64)
-        index[1::2] = np.arange(count)
-        # An empty cell at the very end stands for "no head".
-        empty = self._fused.new(1)
-        joined = [np.concatenate(parts) for parts in zip(merged, self.columns, empty, strict=True)]
-        index[0::2] = np.where(groups.headed, groups.key + count, len(joined[0]) - 1)
-        lo = np.arange(0, 2 * count, 2)
-        return self._fused.merge_gather(lo, lo + 2, index, joined)
+        lo, hi, headed = groups.lo, groups.hi, groups.headed
+        return self._fused.merge_headed(groups.key, headed, lo, hi, groups.cells, self.columns, slices.columns)
 
     def fold(self, slices: Slices, mark: int) -> None:
         """Fold the slices before a mark into heads; heads that are closed by it go."""
@@ -125,11 +87,11 @@ class Heads:
             return
         groups = self.groups(slices, mark)
         stay = np.flatnonzero(groups.last + self._gap >= mark)
-        # of each key the last session only can be open: keep it
-        order = stay[np.lexsort((groups.first[stay], groups.key[stay]))]
-        key = groups.key[order]
-        newest = order[np.append(key[1:] != key[:-1], True)] if len(order) else order
-        kept = groups.take(newest)
+        if len(stay) > 1:  # of each key the last session only can be open: keep it
+            order = stay[np.lexsort((groups.first[stay], groups.key[stay]))]
+            key = groups.key[order]
+            stay = order[np.append(key[1:] != key[:-1], True)]
+        kept = groups.take(stay)
         partials = self.partials(kept, slices)
         columns = self._fused.new(len(self.columns[N]))
         for column, values in zip(columns, partials, strict=True):

@@ -14,27 +14,28 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.compile import compiled
-from muntin.fused import Fused, fused
+from muntin.fused import EARLIEST, Fused, fused
 from muntin.layout import BoundQuery, Layout
-from muntin.slicing.batch import Batch
+from muntin.slicing.batch import Batch, Column
 from muntin.slicing.finish import finished
-from muntin.slicing.groups import FixedGroup, Listed
+from muntin.slicing.groups import NO_GRID, FixedGroup, Listed
 from muntin.slicing.kept_values import KeptValues
 from muntin.slicing.late import LateRows
-from muntin.slicing.ranges_fold import merged
 from muntin.slicing.revisions import Report, Reported, named
 from muntin.slicing.runs import RunStore, by_runs
 from muntin.slicing.sessions import FIRST, Groups, Heads, N
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.slices import Partials, Slices
-from muntin.units import Measure
+from muntin.units import MIN_TIME, Measure
 from muntin.windows import ContextFreeWindow, Session
 
 __all__ = ["Sliced", "is_sliced"]
 
 Int64s = npt.NDArray[np.int64]
 
-_PLAIN = ("mark", "_newest", "_touched", "_reached", "_needed", "_keys")  # numbers that a snapshot holds as they are
+_PLAIN = ("mark", "newest", "_touched", "_reached", "_needed", "_keys")  # numbers that a snapshot holds as they are
+FEW = 8_192  # cells to merge in all, below which blocks do not pay
+LONG = 32  # and cells per window
 _ALL: Int64s = np.empty(0, np.int64)  # stands for every window
 
 
@@ -60,17 +61,6 @@ class SessionQuery:
     def rounded(self, time: int) -> int:
         """A watermark as a session sees it: down to the edge of a cell."""
         return time // self.window.cell * self.window.cell
-
-
-class Merging:
-    """Merges cells of one key over ranges of slices."""
-
-    def __init__(self, cells: Fused) -> None:
-        self._cells = cells
-
-    def merge(self, lo: Int64s, hi: Int64s, partials: Partials) -> Partials:
-        """Cells lo to hi as one, for each range."""
-        return self._cells.merge_ranges(lo, hi, partials)
 
 
 class Sliced:
@@ -106,8 +96,8 @@ class Sliced:
         self.mark: int | None = None
         """Up to where context-free windows are closed."""
         self._needed: int | None = None
-        self._folder = Merging(self.fused)
-        self._newest: int | None = None
+        self.newest: int | None = None
+        """The largest time of a row in a cell."""
         self._touched: int | None = None
         self._reached: int | None = None
         self._keys = 1
@@ -175,6 +165,40 @@ class Sliced:
 
     # -- taking rows in ----------------------------------------------------------------------------------------------
 
+    def take_straight(self, time: Int64s, columns: dict[str, Column], end: int, late: LateRows) -> int:
+        """Rows of one key into their cells, their times not looked at yet; gives how many from the first on.
+
+        It goes as far as no row is out of range (later than `end`, or before the first year), or too old for any
+        window; the others are left.
+        """
+        slices, done, rows = self.slices, 0, len(time)
+        marks = self._marks()
+        suspect = max(marks) if marks else EARLIEST
+        while done < rows:
+            if not slices.meet:
+                break
+            top = min(int(slices.ends[-1]), end + 1) if len(slices) else None
+            if top is None or not slices.starts[0] <= time[done] < top:
+                rest = time[done:]
+                low, high = int(rest.min()), int(rest.max())
+                if low < MIN_TIME or high > end or (self._needed is not None and low < self._needed):
+                    break
+                slices.cover(rest, low, high)
+                continue
+            newest = 0 if self.newest is None else int(slices.starts.searchsorted(self.newest, "right")) - 1
+            taken = self.fused.update_one(
+                slices.columns, slices.starts, top, time, None, columns,
+                head=slices.first_row, cur=max(newest, 0), suspect=suspect, i0=done,
+            )  # fmt: skip
+            if len(taken.late):
+                self._miss(taken.late, time[taken.late], late)
+            if taken.stop > done:
+                low = int(slices.starts[taken.lowest])
+                self._touched = low if self._touched is None else min(self._touched, low)
+                self.newest = taken.newest if self.newest is None else max(self.newest, taken.newest)
+            done = taken.stop
+        return done
+
     def take(self, batch: Batch, late: LateRows, keys: int, kept: KeptValues) -> None:
         """Judge the rows of a batch, then put each that some window still needs into its cell."""
         assert batch.newest is not None
@@ -182,21 +206,18 @@ class Sliced:
         self._keys = keys
         self.slices.grow(keys)
         self._touched = low if self._touched is None else min(self._touched, low)
-        if self.mark is not None and low < self.mark:
-            self._judge(batch, late, self.mark)
+        marks = self._marks()
+        if marks and low < max(marks):
+            old = np.flatnonzero(batch.time < max(marks))
+            self._miss(batch.row_numbers()[old], batch.time[old], late)
         for group in self.groups:
             if group.kept:
                 needed = None if self.mark is None else group.needed_from(self.mark)
                 kept.take(group.members[0][0], None if needed is None or low >= needed else batch.time >= needed)
         for query in self.sessions:
             query.heads.grow(keys)
-            taken = None if query.mark is None or low >= query.mark else batch.time >= query.mark
-            if taken is not None:
-                old = np.flatnonzero(~taken)
-                times = batch.time[old]
-                late.missed(batch.row_numbers()[old], query.index, (times, times + query.window.gap.amount))
             if query.kept:
-                kept.take(query.index, taken)
+                kept.take(query.index, None if query.mark is None or low >= query.mark else batch.time >= query.mark)
         needed = self._needed
         index: Int64s | None = None
         times = batch.time
@@ -208,7 +229,12 @@ class Sliced:
             low = int(times.min())
         self.slices.cover(times, low, high)
         self._update(batch, times, index)
-        self._newest = high if self._newest is None else max(self._newest, high)
+        self.newest = high if self.newest is None else max(self.newest, high)
+
+    def _marks(self) -> list[int]:
+        """Up to where windows are closed, for all that have come so far."""
+        found = [query.mark for query in self.sessions if query.mark is not None]
+        return found if self.mark is None else [self.mark, *found]
 
     def _needed_from(self) -> int | None:
         """Events before this are in no open window; None: all are needed."""
@@ -220,12 +246,16 @@ class Sliced:
             found += [group.needed_from(self.mark) for group in self.groups]
         return min(found)
 
-    def _judge(self, batch: Batch, late: LateRows, mark: int) -> None:
-        old = np.flatnonzero(batch.time < mark)
-        times, rows = batch.time[old], batch.row_numbers()[old]
-        for group in self.groups:
-            for index, missed, starts, ends in group.missed(times, mark):
-                late.missed(rows[missed], index, (starts[missed], ends[missed]))
+    def _miss(self, rows: Int64s, times: Int64s, late: LateRows) -> None:
+        """Rows of these numbers and times may miss closed windows."""
+        if self.mark is not None:
+            for group in self.groups:
+                for index, missed, starts, ends in group.missed(times, self.mark):
+                    late.missed(rows[missed], index, (starts[missed], ends[missed]))
+        for query in self.sessions:
+            if query.mark is not None:
+                old = times < query.mark
+                late.missed(rows[old], query.index, (times[old], times[old] + query.window.gap.amount))
 
     def _update(self, batch: Batch, times: Int64s, index: Int64s | None) -> None:
         slices, key = self.slices, batch.key
@@ -235,11 +265,14 @@ class Sliced:
         order = batch.order if batch.order is None or index is None else batch.order[index]
         if key is None:
             top = int(slices.ends[-1])
-            newest = 0 if self._newest is None else int(slices.starts.searchsorted(self._newest, "right")) - 1
+            newest = 0 if self.newest is None else int(slices.starts.searchsorted(self.newest, "right")) - 1
             taken = self.fused.update_one(
                 slices.columns, slices.starts, top, times, order, columns, head=slices.first_row, cur=max(newest, 0)
             )
             assert taken.stop == len(times)
+        elif slices.meet:
+            top, stride, head = int(slices.ends[-1]), slices.stride, slices.first_row
+            self.fused.update_keyed(slices.columns, slices.starts, top, times, order, columns, key, stride, head)
         else:
             self.fused.update_cells(slices.columns, slices.cells_of(times, key), times, order, columns)
         if self.runs:
@@ -270,7 +303,8 @@ class Sliced:
             low = max(low, unchanged)
         if not flush and (watermark is None or watermark <= low):
             return None
-        listed = group.due(low, None if flush else watermark, slices.starts)
+        grid = self.fused.grid(slices.starts, int(slices.ends[-1])) if slices.meet else NO_GRID
+        listed = group.due(low, None if flush else watermark, slices.starts, grid)
         if not len(listed.query):
             return None
         which, key, partials = self._merged(listed.a + slices.first_row, listed.b + slices.first_row)
@@ -288,7 +322,7 @@ class Sliced:
         """Windows over slice rows a to b: which window and key, and the combined partials; empty ones left out."""
         slices = self.slices
         if slices.stride == 1:
-            partials = merged(self._folder, slices.columns, a, b, slices.first_row)
+            partials = self._ranges(a, b)
             if partials[N].all():
                 return _ALL, np.zeros(len(a), np.int64), partials
             some = np.flatnonzero(partials[N])
@@ -296,6 +330,16 @@ class Sliced:
         partials = self.fused.merge_dense(a, b, slices.stride, slices.columns, self._keys)
         some = np.flatnonzero(partials[N])
         return some // self._keys, some % self._keys, [column[some] for column in partials]
+
+    def _ranges(self, a: Int64s, b: Int64s) -> Partials:
+        """Rows a to b of the slices as one, for one key."""
+        columns = self.slices.columns
+        total = int((b - a).sum())
+        if total < FEW or total < LONG * len(a):
+            return self.fused.merge_ranges(a, b, columns)
+        # A range has about mean / size blocks and size single cells: the fewest where both are the root.
+        size = 1 << ((total // len(a)).bit_length() // 2)
+        return self.fused.merge_blocks(a, b, max(int(a.min()), self.slices.first_row), size, columns)
 
     def _values(self, bound: BoundQuery, fixed: dict[str, int], partials: Partials) -> dict[str, pa.Array]:
         return {

@@ -19,8 +19,9 @@ __all__ = ["Cells", "Slices"]
 Int64s = npt.NDArray[np.int64]
 Partials = list[npt.NDArray[Any]]
 
-AHEAD = 4  # how many times the stretch of a batch
-MANY = 16_384  # slices made ahead at the most
+AHEAD = 8  # how many times the longest stretch of a batch so far
+MANY = 16_384  # cells made ahead at the most
+SOME = 8_192  # cells that may stay although no window needs them any more
 
 
 class Cells(Protocol):
@@ -43,7 +44,9 @@ class Slices:
         self.stride = 1
         self._room = 0
         self._head = 0
-        self._meet = True
+        self._stretch = 0
+        self.meet = True
+        """Whether each slice ends where the next one starts."""
         self.columns: Partials = cells.new(0)
 
     def __len__(self) -> int:
@@ -58,16 +61,17 @@ class Slices:
 
     def cover(self, times: Int64s, low: int, high: int) -> None:
         """Make sure that every time lies in a slice; `low` and `high` are the smallest and largest of them."""
-        if len(self) and self._meet and self.starts[0] <= low and high < self.ends[-1]:
+        if len(self) and self.meet and self.starts[0] <= low and high < self.ends[-1]:
             return
+        self._stretch = max(self._stretch, high - low)
         if not len(self):
             self._put(0, *self._between(low, high, times))
             return
         if high >= self.ends[-1]:
             top = int(self.ends[-1])
-            ahead = high + AHEAD * (high - top)
+            ahead = high + AHEAD * self._stretch
             # Making slices costs the same for few and for many: make those of the next batches too.
-            if self._slicer.count(top, ahead) <= MANY:
+            if self._slicer.count(top, ahead) * self.stride <= MANY:
                 high = ahead
             self._put(len(self), *self._between(top, high, times, above=top))
         if low < self.starts[0]:
@@ -75,19 +79,19 @@ class Slices:
             starts, ends = self._between(low, bottom - 1, times, below=bottom)
             inside = starts < bottom
             self._put(0, starts[inside], np.minimum(ends[inside], bottom))
-        if not self._meet:
+        if not self.meet:
             self._fill_gaps(times)
 
     def _between(
         self, low: int, high: int, times: Int64s, above: int | None = None, below: int | None = None
     ) -> tuple[Int64s, Int64s]:
         """Slices from low to high: all of them where they are not too many, else those with an event."""
-        if self._slicer.count(low, high) <= 4 * len(times) + 4096:
+        if self._slicer.count(low, high) <= max(4 * len(times) + 4096, MANY // self.stride):
             edges = self._slicer.edges(low, high)
             if above is not None:
                 edges = edges[edges >= above]
             return edges[:-1], edges[1:]
-        self._meet = False
+        self.meet = False
         some = times
         if above is not None:
             some = some[some >= above]
@@ -164,6 +168,15 @@ class Slices:
             np.searchsorted(self.starts, ends, "left") + self._head,
         )
 
+    def occupied(self, low: int, high: int) -> tuple[Int64s, Int64s]:
+        """Keys and cells of slices low to high that hold events, by key and within a key by time."""
+        n = self.rows(0)[low:high]
+        if self.stride == 1:
+            index = np.flatnonzero(n.reshape(-1))
+            return np.zeros(len(index), np.int64), index + (low + self._head)
+        key, index = np.nonzero(n.T)
+        return np.ascontiguousarray(key), (index + (low + self._head)) * self.stride + key
+
     def rows(self, column: int) -> npt.NDArray[Any]:
         """A column as a matrix of the slices in use and the keys."""
         return self.columns[column].reshape(self._room, self.stride)[self._head : self._head + len(self)]
@@ -171,12 +184,12 @@ class Slices:
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the slices: those in use."""
         columns = [np.ascontiguousarray(self.rows(i)) for i in range(len(self.columns))]
-        return {"starts": self.starts, "ends": self.ends, "stride": self.stride, "meet": self._meet, "columns": columns}
+        return {"starts": self.starts, "ends": self.ends, "stride": self.stride, "meet": self.meet, "columns": columns}
 
     def load(self, tree: dict[str, Any]) -> None:
         """Take over the slices of a snapshot."""
         self.starts, self.ends = tree["starts"], tree["ends"]
-        self.stride, self._meet = tree["stride"], tree["meet"]
+        self.stride, self.meet = tree["stride"], tree["meet"]
         self._room, self._head = len(self.starts), 0
         self.columns = [column.reshape(-1) for column in tree["columns"]]
 
@@ -184,10 +197,11 @@ class Slices:
 
     def drop_before(self, time: int) -> None:
         """Forget the slices that end at or before a time."""
-        gone = int(np.searchsorted(self.ends, time, "right"))
-        if not gone:
+        gone = int(self.ends.searchsorted(time, "right"))
+        # A few at a time cost more than they weigh: what is made for the slices (see Fused.grid) is made again.
+        if gone < len(self) and gone * 4 < len(self) and gone * self.stride < SOME:
             return
         self.starts, self.ends = self.starts[gone:].copy(), self.ends[gone:].copy()
         self._head += gone
         if not len(self):
-            self._head, self._meet = 0, True
+            self._head, self.meet = 0, True
