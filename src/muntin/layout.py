@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from muntin.aggregates import Bound
+from muntin.aggregates import Aggregate, Bound
 from muntin.columns import check_time, time_zone
 from muntin.errors import FrameError, nearest
 from muntin.spec import Query, Spec
@@ -69,7 +69,8 @@ def layout(spec: Spec, schema: pa.Schema, *, finite: bool = False) -> Layout:
                 raise FrameError(
                     f"the frame has a column {name!r}, a name that the late output needs. Rename the column."
                 )
-    queries = tuple(_bind(query, schema) for query in spec.queries)
+    known: dict[Aggregate, Bound] = {}  # equal aggregates are bound once, however many queries ask for them
+    queries = tuple(_bind(query, schema, known) for query in spec.queries)
     stamp = pa.timestamp("us", _zone(spec, schema))
     span = pa.struct([("start", stamp), ("end", stamp)])
     places = pa.struct([("start", pa.int64()), ("end", pa.int64())])
@@ -92,13 +93,15 @@ def _column(schema: pa.Schema, name: str, what: str) -> pa.DataType:
     return schema.field(name).type
 
 
-def _bind(query: Query, schema: pa.Schema) -> BoundQuery:
+def _bind(query: Query, schema: pa.Schema, known: dict[Aggregate, Bound]) -> BoundQuery:
     for column in query.window.columns:
         _check_window(query, column, _column(schema, column, f"what window {query.name!r} goes by"))
     bound = {}
     for name, aggregate in query.aggregates:
-        types = [_column(schema, column, f"what {name!r} of {query.name!r} takes") for column in aggregate.columns]
-        bound[name] = aggregate.bind(types)
+        if aggregate not in known:
+            types = [_column(schema, column, f"what {name!r} of {query.name!r} takes") for column in aggregate.columns]
+            known[aggregate] = aggregate.bind(types)
+        bound[name] = known[aggregate]
     return BoundQuery(query, bound)
 
 

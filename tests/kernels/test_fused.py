@@ -199,6 +199,19 @@ def test_rows_of_one_key_go_to_their_slices(
         assert min(lowest) <= min(right) - head
 
 
+@both
+@few
+@given(**streams)
+def test_rows_of_many_keys_go_to_their_slices(which: str, seed: int, rows: int, ordered: bool, nulls: bool) -> None:
+    cells, bounds, stream = made(which, seed, rows, ordered, nulls)
+    edges = np.unique(np.concatenate([[-50, 50], stream.chance.integers(-50, 51, int(stream.chance.integers(0, 60)))]))
+    starts, stride, head = edges[:-1].copy(), 4, int(stream.chance.integers(0, 3))
+    state, key = cells.new((len(starts) + head) * stride), stream.chance.integers(0, stride, rows)
+    cells.update_keyed(state, starts, 50, stream.time, stream.order, stream.columns, key, stride, head)
+    index = (np.searchsorted(starts, stream.time, "right") - 1 + head) * stride + key
+    check(cells, bounds, stream, state, grouped(index))
+
+
 def test_a_row_before_the_first_slice_stops_the_update() -> None:
     cells = cells_of("own")
     columns = {"x": Values(np.array([1.0, 2.0])), "y": Values(np.array([1, 2], np.int8))}
@@ -222,9 +235,17 @@ def test_merges_are_folds_over_the_cells_in_order(which: str, seed: int, rows: i
     of = {i: [e for cell in range(lo[i], hi[i]) for e in held.get(cell, [])] for i in range(5)}
     check(cells, bounds, stream, cells.merge_ranges(lo, hi, state), of)
 
+    for size, low in ((1, 0), (4, 0), (3, int(lo.min()))):
+        check(cells, bounds, stream, cells.merge_blocks(lo, hi, low, size, state), of)
+
     order = stream.chance.permutation(len(state[0]))
     of = {i: [e for cell in order[lo[i] : hi[i]].tolist() for e in held.get(cell, [])] for i in range(5)}
     check(cells, bounds, stream, cells.merge_gather(lo, hi, order, state), of)
+
+    # The heads are the same cells once more: key 2's head is cell 2.
+    key, headed = stream.chance.integers(0, len(state[0]), 5), stream.chance.integers(0, 2, 5)
+    of = {i: held.get(int(key[i]), []) * int(headed[i]) + of[i] for i in range(5)}
+    check(cells, bounds, stream, cells.merge_headed(key, headed, lo, hi, order, state, state), of)
 
     a, b = np.array([0, 2, 3]), np.array([6, 5, 3])
     of = {

@@ -35,8 +35,6 @@ class Workload:
     keys: int = 0
     rate: int = 10_000
     distinct: int = 0
-    share: float = 1.0
-    """The share of the rows that is run, for workloads that would take too long."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +113,14 @@ WORKLOADS = [
         0.08,
         lambda: tumbling(20, mt.over("ts"), mid=mt.median("value")),
         distinct=100,
-        share=0.2,
     ),
     Workload(
         "median, 20 windows, 1,000,000 distinct values",
         0.015,
         lambda: tumbling(20, mt.over("ts"), mid=mt.median("value")),
         distinct=1_000_000,
-        share=0.2,
     ),
-    Workload("20 windows, corrections for 2 s", 0.02, _plain(20, lateness="2 seconds"), disorder=True, share=0.2),
+    Workload("20 windows, corrections for 2 s", 0.02, _plain(20, lateness="2 seconds"), disorder=True),
     Workload(
         "20 windows, 10,000 keys",
         0.15,
@@ -180,7 +176,7 @@ def run_once(workload: Workload, batches: list[pa.Table]) -> tuple[float, int, i
 
 def measure(workload: Workload, count: int, rounds: int = 3) -> Outcome:
     """One workload and the floor in turn, several times; the medians."""
-    count = max(int(count * workload.share), BATCH)
+    count = max(count, BATCH)
     table = rows(workload, count)
     batches = [table.slice(i, BATCH).combine_chunks() for i in range(0, count, BATCH)]
     raw = [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit, types
 
-__all__ = ["first_open", "list_due"]
+__all__ = ["first_open", "list_due", "list_edges"]
 
 _IN = types.Array(types.int64, 1, "C", readonly=True)
 _OUT = types.Array(types.int64, 1, "C")
@@ -102,3 +102,52 @@ def first_open(size: Any, step: Any, align: Any, mark: int) -> int:
     for q in range(1, len(size)):
         found = min(found, ((mark - size[q] - align[q]) // step[q] + 1) * step[q] + align[q])
     return int(found)
+
+
+@njit(_OUT(_IN, _IN, _INT, _INT), cache=True, nogil=True, error_model="numpy")
+def list_edges(offset: Any, step: Any, low: int, high: int) -> Any:
+    """The points of many grids, from the last at or before `low` to the first after `high`, each once, in order.
+
+    Sorted by buckets: points of grids lie about evenly, so a bucket as wide as their mean distance holds few.
+    """
+    total = 0
+    least, most = high, low
+    for g in range(len(step)):
+        first, last = (low - offset[g]) // step[g], (high - offset[g]) // step[g] + 1
+        total += last - first + 1
+        least, most = min(least, first * step[g] + offset[g]), max(most, last * step[g] + offset[g])
+    shift = 0
+    while (most - least) >> shift > total:
+        shift += 1
+    bounds = np.zeros(((most - least) >> shift) + 2, np.int64)
+    for g in range(len(step)):
+        point, last = (low - offset[g]) // step[g] * step[g] + offset[g], high + step[g]
+        while point <= last:
+            bounds[((point - least) >> shift) + 1] += 1
+            point += step[g]
+    for i in range(1, len(bounds)):
+        bounds[i] += bounds[i - 1]
+    points, filled = np.empty(bounds[-1], np.int64), bounds.copy()
+    for g in range(len(step)):
+        point, last = (low - offset[g]) // step[g] * step[g] + offset[g], high + step[g]
+        while point <= last:
+            bucket = (point - least) >> shift
+            at = filled[bucket]
+            while at > bounds[bucket] and points[at - 1] > point:
+                points[at] = points[at - 1]
+                at -= 1
+            points[at] = point
+            filled[bucket] += 1
+            point += step[g]
+    # Each once, without what lies before the last one at or before `low` and after the first one after `high`.
+    kept = 0
+    for i in range(len(points)):
+        if kept and points[i] == points[kept - 1]:
+            continue
+        if kept and points[kept - 1] > high:
+            break
+        if kept and points[i] <= low:
+            kept -= 1
+        points[kept] = points[i]
+        kept += 1
+    return points[:kept]

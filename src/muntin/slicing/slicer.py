@@ -53,13 +53,12 @@ class Slicer:
 
         Where a user's own window has no edge before `low`, `low` itself stands for it.
         """
-        first, last = (low - self._offset) // self._step, (high - self._offset) // self._step
-        counts = last - first + 2
-        ends = np.cumsum(counts)
-        steps = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts - first, counts)
-        found = [steps * np.repeat(self._step, counts) + np.repeat(self._offset, counts)]
-        found += [self._walk(window, low, high) for window in self._own]
-        edges = np.unique(np.concatenate(found))
+        from muntin.kernels.listing import list_edges  # here: `explain` needs no Numba
+
+        edges: Int64s = list_edges(self._offset, self._step, low, high) if len(self._step) else self._step
+        if not self._own:
+            return edges
+        edges = np.unique(np.concatenate([edges, *(self._walk(window, low, high) for window in self._own)]))
         a = max(int(np.searchsorted(edges, low, "right")) - 1, 0)
         b = int(np.searchsorted(edges, high, "right"))
         return edges[a : b + 1]

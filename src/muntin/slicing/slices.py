@@ -19,7 +19,7 @@ __all__ = ["Cells", "Slices"]
 Int64s = npt.NDArray[np.int64]
 Partials = list[npt.NDArray[Any]]
 
-AHEAD = 8  # how many times the longest stretch of a batch so far
+AHEAD = 16  # how many times the longest stretch of a batch so far
 MANY = 16_384  # cells made ahead at the most
 SOME = 8_192  # cells that may stay although no window needs them any more
 
