@@ -25,6 +25,7 @@ from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report, Reported, named
 from muntin.slicing.sliced import Sliced, is_sliced
 from muntin.slicing.straight import Straight
+from muntin.slicing.texts import Forgetting
 from muntin.state.blob import pack, unpack
 
 __all__ = ["Slicing"]
@@ -57,7 +58,7 @@ class Slicing(Engine):
         self._kept_queries = [
             KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if not is_sliced(query)
         ]
-        self._sliced = Sliced(bound, sliced) if sliced else None
+        self._sliced = Sliced(bound, sliced, self._decoder.interners) if sliced else None
         keeping = [query.index for query in self._kept_queries]
         if self._sliced is not None:
             keeping += self._sliced.keeping
@@ -67,13 +68,15 @@ class Slicing(Engine):
         if self._sliced is not None and not self._kept_queries:
             straight = Straight(bound, self._decoder, self._sliced)
             self._straight = straight if straight.open else None
+        self._forgetting = Forgetting(self._decoder.interners)
 
     @property
     def nbytes(self) -> int:
         """The bytes of state, from the sizes of the real buffers."""
         if self._layout is None:
             return 0
-        return self._kept.nbytes + (0 if self._sliced is None else self._sliced.nbytes)
+        texts = sum(words.nbytes for words in self._decoder.interners.values())
+        return self._kept.nbytes + texts + (0 if self._sliced is None else self._sliced.nbytes)
 
     def snapshot(self) -> bytes:
         """The state of the engine as bytes: versioned, checksummed, without pickle. See `restore`.
@@ -188,6 +191,7 @@ class Slicing(Engine):
             reports += [self._reported(query, part) for query, part in pairs]
             if self._watermark is not None:
                 self._kept.release_all([(q.index, part.view, self._closed(q, part)) for q, part in pairs])
+        self._forgetting.step([*self._kept.stores, *([] if self._sliced is None else [self._sliced.texts])])
         return self._results.table(reports)
 
     def _found(self, query: KeptQuery, flush: bool) -> Found:

@@ -6,6 +6,7 @@ rows of a slice are sorted once, and windows are answered from the runs of their
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from muntin.slicing.values import to_arrow
 __all__ = ["RunStore", "by_runs"]
 
 Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 _SIGN = np.int64(np.iinfo(np.int64).max)
 LARGE = 256  # rows of a slice from which on a call of NumPy's sort of its own pays: it is vectorised
@@ -121,17 +123,34 @@ class RunStore:
         order = np.lexsort((joined[0], joined[1]))
         self.slice, self.key, self._offset, self._size = (part[order] for part in joined)
 
-    def drop_before(self, time: int) -> None:
-        """Forget the slices that start before a time."""
-        stay = self.slice >= time
+    def ordinals(self) -> list[Int64s]:
+        """All values that are held."""
+        return [self._values, *(values for _, _, values in self._waiting)]
+
+    def remap(self, places: Int64s) -> None:
+        """Each value becomes another, in the same order: ranks among more or fewer texts."""
+        self._values = places[self._values]
+        self._waiting = [(slices, keys, places[values]) for slices, keys, values in self._waiting]
+
+    def drop_before(self, time: int | Int64s) -> None:
+        """Forget the slices that start before a time, or before one time per key."""
+        if isinstance(time, np.ndarray):
+            self._drop(self.slice >= time[self.key], lambda s, k: s >= (time[0] if k is None else time[k]))
+        else:
+            self._drop(self.slice >= time, lambda s, k: s >= time)
+
+    def _drop(self, stay: Bools, waits: Callable[[Int64s, Int64s | None], Bools]) -> None:
         if not stay.all():
             self.slice, self.key = self.slice[stay], self.key[stay]
             self._offset, self._size = self._offset[stay], self._size[stay]
             live = int(self._size.sum())
             if live < len(self._values) // 2:
                 self._compact()
+        waiting = [(row, waits(row[0], row[1])) for row in self._waiting]
         self._waiting = [
-            (s[m], None if k is None else k[m], v[m]) for s, k, v in self._waiting if (m := s >= time).any()
+            row if m.all() else (row[0][m], None if row[1] is None else row[1][m], row[2][m])
+            for row, m in waiting
+            if m.any()
         ]
 
     def _compact(self) -> None:

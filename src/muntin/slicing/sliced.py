@@ -6,7 +6,7 @@ partial has no fixed size are computed from sorted runs, or from kept events, fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,14 @@ from muntin.slicing.finish import finished
 from muntin.slicing.groups import NO_GRID, FixedGroup, Listed
 from muntin.slicing.kept_values import KeptValues
 from muntin.slicing.late import LateRows
-from muntin.slicing.revisions import Report, Reported, named
+from muntin.slicing.revisions import Report, named
 from muntin.slicing.runs import RunStore, by_runs
+from muntin.slicing.session_query import SessionQuery
 from muntin.slicing.sessions import FIRST, Groups, Heads, N
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.slices import Partials, Slices
+from muntin.slicing.texts import Texts, with_codes
+from muntin.slicing.values import Interner
 from muntin.units import MIN_TIME, Measure
 from muntin.windows import ContextFreeWindow, Session
 
@@ -45,30 +48,13 @@ def is_sliced(query: BoundQuery) -> bool:
     return window.measure is Measure.TIME and isinstance(window, ContextFreeWindow | Session)
 
 
-@dataclass
-class SessionQuery:
-    """A session query: the heads of its open sessions, and up to where sessions are closed."""
-
-    index: int
-    bound: BoundQuery
-    window: Session
-    heads: Heads
-    fixed: dict[str, int]
-    kept: list[str]
-    mark: int | None = None
-    reported: Reported = field(default_factory=Reported)
-
-    def rounded(self, time: int) -> int:
-        """A watermark as a session sees it: down to the edge of a cell."""
-        return time // self.window.cell * self.window.cell
-
-
 class Sliced:
     """All sliced queries of a spec over one set of slices."""
 
-    def __init__(self, layout: Layout, queries: list[int]) -> None:
+    def __init__(self, layout: Layout, queries: list[int], interners: Mapping[str, Interner]) -> None:
         self._lateness = layout.spec.lateness
-        members = [(i, layout.queries[i]) for i in queries]
+        self.texts = Texts((b for i in queries for b in layout.queries[i].aggregates.values()), interners)
+        members = [(i, with_codes(layout.queries[i])) for i in queries]
         in_cells = {
             (bound.name, name): aggregate
             for _, bound in members
@@ -93,6 +79,15 @@ class Sliced:
             for group in self.groups
             for name in group.runs
         }
+        for name, store in self.runs.items():
+            self.texts.watch_runs(name, store)
+        for query in self.sessions:
+            for name, store in query.stores().items():
+                self.texts.watch_runs(name, store)
+        self.texts.watch(
+            zip(self._bounds, self.fused.places, strict=True),
+            lambda at: [self.slices.rows(at), *(query.heads.columns[at] for query in self.sessions)],
+        )
         self.mark: int | None = None
         """Up to where context-free windows are closed."""
         self._needed: int | None = None
@@ -122,9 +117,16 @@ class Sliced:
         window = bound.window
         assert isinstance(window, Session)
         fixed = {name: places[bound.name, name] for name in bound.aggregates if (bound.name, name) in places}
-        # A session misses events that a slice may still take for other queries, so other values are kept one by one.
-        kept = [name for name in bound.aggregates if name not in fixed]
-        return SessionQuery(index, bound, window, Heads(self.fused, window.gap.amount), fixed, kept)
+        others = {name: b for name, b in bound.aggregates.items() if name not in fixed}
+        stores = {b.aggregate.columns[0]: RunStore() for b in others.values() if by_runs(b)}
+        runs = {name: (b, stores[b.aggregate.columns[0]]) for name, b in others.items() if by_runs(b)}
+        kept = [name for name in others if name not in runs]
+        return SessionQuery(index, bound, window, Heads(self.fused, window.gap.amount), fixed, kept, runs)
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether some aggregate is answered from sorted runs."""
+        return bool(self.runs) or any(query.runs for query in self.sessions)
 
     @property
     def keeping(self) -> list[int]:
@@ -136,11 +138,20 @@ class Sliced:
     def nbytes(self) -> int:
         """The bytes of state."""
         heads = sum(query.heads.nbytes for query in self.sessions)
-        return self.slices.nbytes + heads + sum(store.nbytes for store in self.runs.values())
+        runs = [*self.runs.values(), *(store for query in self.sessions for store in query.stores().values())]
+        return self.slices.nbytes + heads + sum(store.nbytes for store in runs)
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the sliced queries."""
-        sessions = [{"heads": q.heads.dump(), "mark": q.mark, "reported": q.reported.dump()} for q in self.sessions]
+        sessions = [
+            {
+                "heads": query.heads.dump(),
+                "mark": query.mark,
+                "reported": query.reported.dump(),
+                "runs": {name: store.dump() for name, store in query.stores().items()},
+            }
+            for query in self.sessions
+        ]
         return {
             "slices": self.slices.dump(),
             "groups": [group.reported.dump() for group in self.groups],
@@ -158,10 +169,13 @@ class Sliced:
             query.heads.load(part["heads"])
             query.mark = part["mark"]
             query.reported.load(part["reported"])
+            for name, store in query.stores().items():
+                store.load(part["runs"][name])
         for name, store in self.runs.items():
             store.load(tree["runs"][name])
         for name in _PLAIN:
             setattr(self, name, tree[name])
+        self.texts.meet()
 
     # -- taking rows in ----------------------------------------------------------------------------------------------
 
@@ -204,6 +218,7 @@ class Sliced:
         assert batch.newest is not None
         low, high = int(batch.time.min()), batch.newest
         self._keys = keys
+        self.texts.meet()
         self.slices.grow(keys)
         self._touched = low if self._touched is None else min(self._touched, low)
         marks = self._marks()
@@ -261,7 +276,8 @@ class Sliced:
         slices, key = self.slices, batch.key
         if key is not None and index is not None:
             key = key[index]
-        columns = batch.values if index is None else {name: c.take(index) for name, c in batch.values.items()}
+        values = batch.values if index is None else {name: c.take(index) for name, c in batch.values.items()}
+        columns = self.texts.ranked(values)
         order = batch.order if batch.order is None or index is None else batch.order[index]
         if key is None:
             top = int(slices.ends[-1])
@@ -275,10 +291,12 @@ class Sliced:
             self.fused.update_keyed(slices.columns, slices.starts, top, times, order, columns, key, stride, head)
         else:
             self.fused.update_cells(slices.columns, slices.cells_of(times, key), times, order, columns)
-        if self.runs:
+        if self.has_runs:
             starts = slices.starts[np.searchsorted(slices.starts, times, "right") - 1]
             for name, store in self.runs.items():
                 store.add(starts, key, columns[name].values, columns[name].valid)
+            for query in self.sessions:
+                query.add(starts, key, times, columns)
 
     # -- reporting ---------------------------------------------------------------------------------------------------
 
@@ -342,10 +360,11 @@ class Sliced:
         return self.fused.merge_blocks(a, b, max(int(a.min()), self.slices.first_row), size, columns)
 
     def _values(self, bound: BoundQuery, fixed: dict[str, int], partials: Partials) -> dict[str, pa.Array]:
-        return {
-            name: finished(self.fused, place, bound.aggregates[name], self._compiled[place], partials)
-            for name, place in fixed.items()
-        }
+        found = {}
+        for name, place in fixed.items():
+            values = finished(self.fused, place, bound.aggregates[name], self._compiled[place], partials)
+            found[name] = self.texts.shown(bound.aggregates[name], values)
+        return found
 
     def _from_runs(self, group: FixedGroup, key: Int64s, listed: Listed) -> dict[str, pa.Array]:
         values = {}
@@ -354,7 +373,7 @@ class Sliced:
             store = self.runs[bound.aggregate.columns[0]]
             if len(key):
                 store.settle(int(listed.end.max()))
-            values[name] = store.answer(bound, key, listed.start, listed.end)
+            values[name] = self.texts.shown(bound, store.answer(bound, key, listed.start, listed.end))
         return values
 
     def _sessions(self, query: SessionQuery, watermark: int | None, flush: bool, kept: KeptValues) -> Report | None:
@@ -370,6 +389,7 @@ class Sliced:
             return None
         partials = heads.partials(due, self.slices)
         values = self._values(query.bound, query.fixed, partials)
+        values |= {name: self.texts.shown(*found) for name, found in query.answers(due).items()}
         if query.kept:
             values |= kept.between(query.index, query.bound, query.kept, due.key, due.first, due.last + 1)
         which = np.full(len(due.key), query.index)
@@ -404,9 +424,13 @@ class Sliced:
                 open_ = query.heads.groups(self.slices)
                 which = np.full(len(open_.key), query.index)
                 query.reported.forget(query.reported.last.end < query.mark, named(which, open_.key, (open_.first,)))
-            if query.kept:
+            if query.kept or query.runs:
                 heads = query.heads.columns
-                kept.drop_before(query.index, np.where(heads[N] > 0, heads[FIRST], query.mark))
+                needed = np.where(heads[N] > 0, heads[FIRST], query.mark)
+                if query.kept:
+                    kept.drop_before(query.index, needed)
+                for store in query.stores().values():
+                    store.drop_before(needed // query.window.cell * query.window.cell)
         self._needed = self._needed_from()
         assert self._needed is not None
         self.slices.drop_before(self._needed)

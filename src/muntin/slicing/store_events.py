@@ -127,6 +127,15 @@ class EventStore:
         self._head, self._tail = 0, len(self._arrays["key"])
         self._kinds = {name: kind for name, kind in kinds.items() if _VALUE + name in self._arrays}
 
+    def codes(self, name: str) -> list[Int64s]:
+        """The codes of a column of texts that are held."""
+        return [self._live(_VALUE + name)] if _VALUE + name in self._arrays else []
+
+    def recode(self, name: str, used: Bools) -> None:
+        """Only these codes of a column are left, numbered anew."""
+        for held in self.codes(name):
+            held[...] = np.maximum(np.cumsum(used) - 1, 0)[held]
+
     # -- taking rows in --------------------------------------------------------------------------------------------
 
     def insert(self, batch: Batch, index: Int64s | None, taken: Bits) -> None:

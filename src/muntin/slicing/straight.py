@@ -28,7 +28,7 @@ class Straight:
             and decoder.plain_time
             and not decoder.interners
             and not sliced.keeping
-            and not sliced.runs
+            and not sliced.has_runs
             and all(query.window.measure.name == "TIME" for query in layout.queries)
         )
         """Whether the spec allows it."""

@@ -133,7 +133,8 @@ class Interner:
         self._bytes = np.empty(_LEAST, np.uint8)
         self._ends = np.zeros(_LEAST // 2 + 1, np.int64)
         self._state = np.array([0, -1])  # how many codes there are, and the one of null
-        self._ranks: Int64s | None = None
+        self._order = np.empty(0, np.int64)
+        self._ranks = np.empty(0, np.int64)
 
     def __len__(self) -> int:
         return int(self._state[0])
@@ -191,8 +192,6 @@ class Interner:
             rehash(np.ascontiguousarray(hashes[:, 0]), np.ascontiguousarray(hashes[:, 1]), self._table)
         codes = np.empty(size, np.int64)
         intern(raw, ends, valid, self._table, self._bytes, self._ends, self._state, codes)
-        if len(self) != before:
-            self._ranks = None
         return codes
 
     def decode(self, codes: Int64s, valid: Mask | None = None, type_: pa.DataType | None = None) -> pa.Array:
@@ -214,16 +213,46 @@ class Interner:
 
     def ranks(self) -> Int64s:
         """The place of each code's value in sorted order; texts sort by their UTF-8 bytes."""
-        if self._ranks is None:
-            self._ranks = np.empty(len(self), np.int64)
-            self._ranks[pc.sort_indices(self._all()).to_numpy()] = np.arange(len(self))
+        if len(self._ranks) < len(self):
+            order = self.order()
+            self._ranks = np.empty(len(order), np.int64)
+            self._ranks[order] = np.arange(len(order))
         return self._ranks
+
+    def order(self) -> Int64s:
+        """All codes in the order of their values. What was handed out before is not written to again.
+
+        >>> words = Interner()
+        >>> _ = words.encode(pa.chunked_array([["b", "a"]])), words.order(), words.encode(pa.chunked_array([["ab"]]))
+        >>> words.order().tolist()
+        [1, 2, 0]
+        """
+        known = len(self._order)
+        if known == len(self):
+            return self._order
+        if known and self._width is None:  # only the new ones are sorted: the others stand in order
+            from muntin.kernels.ordering import places
+
+            fresh = known + pc.sort_indices(self._all().slice(known)).to_numpy().astype(np.int64)
+            at = np.empty(len(fresh), np.int64)
+            places(self._bytes, self._ends, self._order, fresh, at)
+            self._order = np.insert(self._order, at, fresh)
+        else:
+            self._order = pc.sort_indices(self._all()).to_numpy().astype(np.int64)
+        return self._order
 
     def retain(self, codes: Int64s) -> None:
         """Forget all values but those of some codes, in ascending order, which are numbered anew from 0."""
         kept = self.decode(codes)
         self._reset()
-        self._codes(self._as_bytes(kept))
+        if len(codes):
+            self._codes(self._as_bytes(kept))
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes held."""
+        held = (self._table, self._bytes, self._ends, self._order, self._ranks)
+        return sum(array.nbytes for array in held)
 
 
 def _room(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

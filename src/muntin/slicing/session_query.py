@@ -1,0 +1,64 @@
+"""A session query over shared slices: its open sessions, and the runs of values for its holistic aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.aggregates import Bound
+from muntin.layout import BoundQuery
+from muntin.slicing.revisions import Reported
+from muntin.slicing.runs import RunStore
+from muntin.slicing.sessions import Groups, Heads
+from muntin.slicing.values import Column
+from muntin.windows import Session
+
+__all__ = ["SessionQuery"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass
+class SessionQuery:
+    """A session query: the heads of its open sessions, and up to where sessions are closed."""
+
+    index: int
+    bound: BoundQuery
+    window: Session
+    heads: Heads
+    fixed: dict[str, int]
+    kept: list[str]
+    runs: dict[str, tuple[Bound, RunStore]]
+    """Aggregates over sorted runs of values. Their stores are this query's own: it misses events that others take."""
+    mark: int | None = None
+    reported: Reported = field(default_factory=Reported)
+
+    def rounded(self, time: int) -> int:
+        """A watermark as a session sees it: down to the edge of a cell."""
+        return time // self.window.cell * self.window.cell
+
+    def add(self, starts: Int64s, key: Int64s | None, times: Int64s, columns: Mapping[str, Column]) -> None:
+        """Rows of a batch into the runs."""
+        taken = None if self.mark is None else times >= self.mark
+        for name, store in self.stores().items():
+            values, valid = columns[name].values, columns[name].valid
+            if taken is not None and not taken.all():
+                valid = taken if valid is None else taken & valid
+            store.add(starts, key, values, valid)
+
+    def stores(self) -> dict[str, RunStore]:
+        """The runs by their columns: one store serves all aggregates of a column."""
+        return {bound.aggregate.columns[0]: store for bound, store in self.runs.values()}
+
+    def answers(self, groups: Groups) -> dict[str, tuple[Bound, pa.Array]]:
+        """Aggregates over the runs of some sessions. A cell is no longer than the gap: all of it is in one session."""
+        cell, found = self.window.cell, {}
+        for name, (bound, store) in self.runs.items():
+            if len(groups.key):
+                store.settle(int(groups.last.max()) + 1)
+            found[name] = bound, store.answer(bound, groups.key, groups.first // cell * cell, groups.last + 1)
+        return found
