@@ -198,24 +198,33 @@ class Slicing(Engine):
         """The windows of a query, and which of them are due."""
         view = self._kept.view(query.index)
         wins = query.family.windows(view, self._watermark, flush)
-        return Found(query.bound, view, wins, np.flatnonzero(wins.due))
+        found = Found(query.bound, view, wins, np.flatnonzero(wins.due))
+        if self.spec.lateness:  # windows that are as they were said need not be computed again
+            lo, hi = wins.lo[found.due], wins.hi[found.due]
+            found.events = self._kept.events(query.bound, list(query.bound.aggregates), view, lo, hi, wins.take)
+            found.take(query.reported.fresh(self._due(query, found)))
+        return found
 
-    def _reported(self, query: KeptQuery, found: Found) -> Report:
-        """What is new or changed of the windows that are due."""
+    def _due(self, query: KeptQuery, found: Found) -> Report:
         wins, due = found.wins, found.due
-        which = np.full(len(wins), query.index)
-        report = Report(
-            which[due],
+        return Report(
+            np.full(len(due), query.index),
             wins.key[due],
             tuple(part[due] for part in wins.identity),
             wins.start[due],
             wins.end[due],
             None if wins.rows is None else (wins.rows[0][due], wins.rows[1][due]),
             found.values,
+            None,
+            found.events,
         )
-        if self.spec.lateness:
-            report = query.reported.report(report, named(which, wins.key, wins.identity))
-        return report
+
+    def _reported(self, query: KeptQuery, found: Found) -> Report:
+        """What is new or changed of the windows that are due."""
+        report, wins = self._due(query, found), found.wins
+        if not self.spec.lateness:
+            return report
+        return query.reported.report(report, named(np.full(len(wins), query.index), wins.key, wins.identity))
 
     def _closed(self, query: KeptQuery, found: Found) -> npt.NDArray[np.bool_]:
         """Close what is to be closed; gives the events that are still needed."""

@@ -21,6 +21,7 @@ __all__ = ["KeptValues"]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+_ZERO: Int64s = np.zeros(1, np.int64)
 BITS = 64  # queries per store: each has a bit that says whether it took an event
 
 
@@ -33,6 +34,13 @@ class Found:
     wins: Wins
     due: Int64s
     values: dict[str, pa.Array] = field(default_factory=dict)
+    events: dict[str, Int64s] = field(default_factory=dict)
+    """For each aggregate a number that stands for the events behind its value."""
+
+    def take(self, index: Int64s) -> None:
+        """Only some of the windows are to be reported."""
+        self.due = self.due[index]
+        self.events = {name: numbers[index] for name, numbers in self.events.items()}
 
     @property
     def offset(self) -> int | None:
@@ -121,6 +129,35 @@ class KeptValues:
         lo, hi = self.stores[store].ranges(view, key, start, end)
         return self.values(bound, names, view, lo, hi, None)
 
+    def events_between(
+        self, query: int, bound: BoundQuery, names: list[str], key: Int64s, start: Int64s, end: Int64s
+    ) -> dict[str, Int64s]:
+        """What stands for the events behind each value that `between` gives."""
+        view = self.view(query)
+        return self.events(bound, names, view, *view.ranges(key, start, end), None)
+
+    def events(
+        self, bound: BoundQuery, names: list[str], view: View, lo: Int64s, hi: Int64s, take: Int64s | None
+    ) -> dict[str, Int64s]:
+        """For each aggregate a number that stands for the events in a range that it does not skip.
+
+        It is the sum of their arrival numbers, each scrambled first: equal for other events once in 2 ** 64 times.
+        """
+        marks = scrambled(view.seq)
+        sums: dict[tuple[str, ...], Int64s] = {}
+        found = {}
+        for name in names:
+            columns = bound.aggregates[name].aggregate.columns
+            masked = tuple(column for column in columns if view.column(column).valid is not None)
+            if masked not in sums:
+                counted = marks
+                for column in masked:
+                    counted = np.where(view.column(column).valid, counted, np.int64(0))  # type: ignore[arg-type]
+                counted = counted if take is None else counted[take]
+                sums[masked] = np.concatenate([_ZERO, np.cumsum(counted)])
+            found[name] = sums[masked][hi] - sums[masked][lo]
+        return found
+
     def evaluate(self, found: list[Found]) -> None:
         """The values of all windows that are due; queries that ask the same of the same events are answered at once."""
         alike: dict[object, list[Found]] = {}
@@ -168,3 +205,16 @@ class KeptValues:
         view = self.view(query)
         keep = view.time >= (time[view.key] if isinstance(time, np.ndarray) else time)
         self.release(query, view, keep)
+
+
+def scrambled(numbers: Int64s) -> Int64s:
+    """Each number as one that looks random (the finalizer of splitmix64): sums of them tell sets apart.
+
+    >>> one, two, three = scrambled(np.array([1, 2, 3]))
+    >>> one + two == three, one == scrambled(np.array([1]))[0]
+    (np.False_, np.True_)
+    """
+    bits = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (bits ^ (bits >> np.uint64(31))).view(np.int64)

@@ -6,7 +6,7 @@ ceases to exist is reported once more with revision -1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,9 @@ class Report:
     values: dict[str, pa.Array]
     revision: npt.NDArray[np.int32] | None = None
     """None: all 0."""
+    events: dict[str, Int64s] = field(default_factory=dict)
+    """For values that depend on how events are grouped, as sums of floats do: a number that stands for the events
+    behind each of them. Where it is the same the value is, whatever its last digits are now."""
 
     def __len__(self) -> int:
         return len(self.key)
@@ -50,6 +53,7 @@ class Report:
             None if self.rows is None else (self.rows[0][index], self.rows[1][index]),
             {name: column.take(where) for name, column in self.values.items()},
             None if self.revision is None else self.revision[index],
+            {name: numbers[index] for name, numbers in self.events.items()},
         )
 
     def revisions(self) -> npt.NDArray[np.int32]:
@@ -85,22 +89,35 @@ class Reported:
         if last is None or not len(last):
             self._last, self._gone = due, np.zeros(len(due), np.bool_)
             return due
-        old_names, names = last.names(), due.names()
-        order = np.argsort(old_names)
-        place = np.searchsorted(old_names[order], names)
-        found = np.minimum(place, len(order) - 1)
-        known = old_names[order][found] == names
-        before = order[found]
+        before, known = _matched(last, due)
         due.revision = np.where(known, last.revisions()[before] + 1, 0).astype(np.int32)
         changed = ~known | self._gone[before]
         compared = np.flatnonzero(known & ~self._gone[before])
         if len(compared):
             changed[compared] = ~_alike(due.take(compared), last.take(before[compared]))
         emitted = np.flatnonzero(changed)
-        retracted = self._retracted(last, old_names, existing)
+        retracted = self._retracted(last, last.names(), existing)
         self._remember(last, before, known, due, changed)
         said = due.take(emitted)
         return said if retracted is None else _joined(said, retracted)
+
+    def fresh(self, due: Report) -> Int64s:
+        """Which windows may have to be said anew: not those of which all is the same that decides their values.
+
+        `due` has no values yet, but `events` for all of them.
+        """
+        last = self._last
+        if last is None or not len(last):
+            return np.arange(len(due))
+        before, known = _matched(last, due)
+        fresh = ~known | self._gone[before]
+        compared = np.flatnonzero(~fresh)
+        now, then = due.take(compared), last.take(before[compared])
+        alike = _same_place(now, then)
+        for name, numbers in now.events.items():
+            alike &= numbers == then.events[name]
+        fresh[compared] = ~alike
+        return np.flatnonzero(fresh)
 
     def _retracted(
         self, last: Report, names: npt.NDArray[np.void], existing: npt.NDArray[np.void] | None
@@ -119,6 +136,8 @@ class Reported:
 
     def _remember(self, last: Report, before: Int64s, known: Bools, due: Report, changed: Bools) -> None:
         """Windows that were not reported anew stay as they were last said."""
+        for name, numbers in due.events.items():
+            last.events[name][before[known]] = numbers[known]
         replaced = np.zeros(len(last), np.bool_)
         replaced[before[known & changed]] = True
         stay = np.flatnonzero(~replaced)
@@ -156,6 +175,7 @@ class Reported:
             "rows": None if last.rows is None else list(last.rows),
             "values": last.values,
             "revision": last.revisions(),
+            "events": last.events,
             "gone": self._gone,
         }
 
@@ -163,7 +183,7 @@ class Reported:
         """Take over what a snapshot holds."""
         if tree is None:
             return
-        fields = {name: tree[name] for name in ("query", "key", "start", "end", "values", "revision")}
+        fields = {name: tree[name] for name in ("query", "key", "start", "end", "values", "revision", "events")}
         rows = None if tree["rows"] is None else (tree["rows"][0], tree["rows"][1])
         self._last = Report(identity=tuple(tree["identity"]), rows=rows, **fields)
         self._gone = tree["gone"]
@@ -182,15 +202,30 @@ def _joined(a: Report, b: Report) -> Report:
         rows,
         {name: pa.concat_arrays([a.values[name], b.values[name]]) for name in a.values},
         np.concatenate([a.revisions(), b.revisions()]),
+        {name: np.concatenate([a.events[name], b.events[name]]) for name in a.events},
     )
 
 
-def _alike(a: Report, b: Report) -> Bools:
+def _matched(last: Report, due: Report) -> tuple[Int64s, Bools]:
+    """For each window that is due the one of the same name said before, and whether there is one."""
+    old_names, names = last.names(), due.names()
+    order = np.argsort(old_names)
+    found = np.minimum(np.searchsorted(old_names[order], names), len(order) - 1)
+    return order[found], old_names[order][found] == names
+
+
+def _same_place(a: Report, b: Report) -> Bools:
     alike: Bools = (a.start == b.start) & (a.end == b.end)
     if a.rows is not None and b.rows is not None:
         alike &= (a.rows[0] == b.rows[0]) & (a.rows[1] == b.rows[1])
+    return alike
+
+
+def _alike(a: Report, b: Report) -> Bools:
+    alike = _same_place(a, b)
     for name, column in a.values.items():
-        alike &= same(column, b.values[name])
+        equal = same(column, b.values[name])
+        alike &= equal | (a.events[name] == b.events[name]) if name in a.events else equal
     return alike
 
 

@@ -334,7 +334,13 @@ class Sliced:
             values |= kept.between(group.members[0][0], group.bound, group.kept, key, listed.start, listed.end)
         identity = (listed.start, listed.end)
         report = Report(listed.query, key, identity, listed.start, listed.end, None, values)
-        return group.reported.report(report, None) if self._lateness else report
+        if not self._lateness:
+            return report
+        report.events = self._events(group.fixed, partials)
+        if group.kept:
+            where = (key, listed.start, listed.end)
+            report.events |= kept.events_between(group.members[0][0], group.bound, group.kept, *where)
+        return group.reported.report(report, None)
 
     def _merged(self, a: Int64s, b: Int64s) -> tuple[Int64s, Int64s, Partials]:
         """Windows over slice rows a to b: which window and key, and the combined partials; empty ones left out."""
@@ -366,6 +372,10 @@ class Sliced:
             found[name] = self.texts.shown(bound.aggregates[name], values)
         return found
 
+    def _events(self, fixed: dict[str, int], partials: Partials) -> dict[str, Int64s]:
+        """What stands for the events behind each value: how many they are, since a window only ever gets more."""
+        return {name: partials[self.fused.counts[place]] for name, place in fixed.items()}
+
     def _from_runs(self, group: FixedGroup, key: Int64s, listed: Listed) -> dict[str, pa.Array]:
         values = {}
         for name in group.runs:
@@ -396,6 +406,10 @@ class Sliced:
         report = Report(which, due.key, (due.first,), due.first, due.last + gap, None, values)
         if not self._lateness:
             return report
+        report.events = self._events(query.fixed, partials)
+        if query.kept:
+            where = (due.key, due.first, due.last + 1)
+            report.events |= kept.events_between(query.index, query.bound, query.kept, *where)
         return query.reported.report(report, named(np.full(len(groups.key), query.index), groups.key, (groups.first,)))
 
     def _due_sessions(self, groups: Groups, query: SessionQuery, watermark: int) -> Groups:
