@@ -286,7 +286,14 @@ def _probed(part: Part, bound: Bound, functions: dict[str, Any]) -> Recipe:
             raise _Refused(f"Numba does not compile its {name}: {error}") from error
         tuples += [name] if several else []
         _check(name, kinds, wanted[name][1])
+        if name == "lower":
+            part = part._replace(outputs=tuple(map(_unwrapped, kinds, part.outputs)))
     return Recipe(part._replace(tuples=tuple(tuples)), used, given)
+
+
+def _unwrapped(kind: str, declared: str) -> str:
+    """The type in which a result leaves the kernel: an integer as it is, so that one that does not fit is seen."""
+    return kind if "int" in kind and "int" in declared else declared
 
 
 def _check(name: str, kinds: Sequence[str], wanted: Sequence[str]) -> None:

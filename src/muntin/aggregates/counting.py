@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from muntin.aggregates.base import Aggregate
 
 __all__ = ["Count"]
@@ -25,6 +27,9 @@ class Count(Aggregate):
 
     def __init__(self, column: str | None = None) -> None:
         self._declare(() if column is None else (column,))
+
+    def _check(self, column: str, type_: pa.DataType) -> None:
+        """Values of any type can be counted."""
 
     def lift(*values: Any) -> Any:
         return 1

@@ -88,6 +88,8 @@ def describe(takes: str, type_: pa.DataType) -> str | None:
     types = pa.types
     number = types.is_integer(type_) or types.is_float32(type_) or types.is_float64(type_) or types.is_boolean(type_)
     text = types.is_string(type_)
+    if takes == "any" and (types.is_nested(type_) or types.is_interval(type_)):
+        return "but such values can only be counted. Take its fields or elements as columns first."
     if takes == "any" or (takes == "number" and number) or (takes == "text" and text):
         return None
     temporal = types.is_temporal(type_) and not types.is_interval(type_)

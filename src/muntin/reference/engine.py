@@ -18,7 +18,8 @@ from muntin.errors import FrameError
 from muntin.frames import to_arrow
 from muntin.layout import BoundQuery, Layout
 from muntin.reference.events import Event, Key, Missed, Win, canonical
-from muntin.reference.families import Family, family
+from muntin.reference.families import family
+from muntin.reference.family import Family
 from muntin.spec import Spec
 from muntin.units import microseconds
 
@@ -229,7 +230,7 @@ class Reference(Engine):
         type_ = self._bound.results.field(name).type
         try:
             return typed(values, type_)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise FrameError(
                 f"a value of {name!r} is not of its type, {type_}: {error}. Declare another type."
             ) from error

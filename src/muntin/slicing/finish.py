@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,23 @@ from muntin.aggregates import Aggregate, Bound
 from muntin.aggregates.moments import IntegerSum
 from muntin.aggregates.types import storage, typed
 from muntin.compile import Compiled
+from muntin.errors import FrameError
 from muntin.fused import Fused
 from muntin.slicing.slices import Partials
 from muntin.slicing.values import dtype_of
 
-__all__ = ["finished", "lowered_partials"]
+__all__ = ["finished", "lowered_partials", "named_errors"]
+
+
+@contextmanager
+def named_errors(name: str, bound: Bound) -> Iterator[None]:
+    """Where a value does not fit the declared type of a result, say of which."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise FrameError(
+            f"a value of {name!r} is not of its type, {bound.output}: {error}. Declare another type."
+        ) from error
 
 _SAME = {("d", pa.float64().id), ("l", pa.int64().id)}  # the common ones, found without asking Arrow for more
 

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.errors import FrameError
 from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch, Column
+from muntin.slicing.finish import named_errors
 from muntin.slicing.kept.base import Wins
 from muntin.slicing.ranges import evaluate
-from muntin.slicing.store_events import EventStore, View
+from muntin.slicing.store_events import EventStore
+from muntin.slicing.views import View
 
 __all__ = ["KeptValues"]
 
@@ -190,12 +191,8 @@ class KeptValues:
         for name in names:
             aggregate = bound.aggregates[name]
             columns = [view.column(column) for column in aggregate.aggregate.columns]
-            try:
+            with named_errors(name, aggregate):
                 found[name] = evaluate(aggregate, columns, view.time, view.order, lo, hi, take)
-            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-                raise FrameError(
-                    f"a value of {name!r} is not of its type, {aggregate.output}: {error}. Declare another type."
-                ) from error
         return found
 
     def drop_before(self, query: int, time: Any) -> None:

@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.aggregates import Aggregate, Bound
-from muntin.aggregates.moments import IntegerSum
-from muntin.aggregates.types import scalars, storage, typed
+from muntin.aggregates import Bound
+from muntin.aggregates.types import scalars, typed
 from muntin.slicing.values import Column
 
 if TYPE_CHECKING:
@@ -175,28 +174,9 @@ def lowered(bound: Bound, ranges: Ranges) -> pa.Array:
     if compiled is None:
         settled = [None if value is None else aggregate.settle(value) for value in _in_python(bound, ranges)]
         return typed(settled, bound.output)
-    partials = over_ranges(compiled, _arrays(bound, ranges), ranges.lo, ranges.hi)
-    results, fails = compiled.lower(partials)
-    if type(aggregate) is IntegerSum:
-        if fails is None or not fails.any():
-            return _as_type(results[0], bound.output)
-        for i in np.flatnonzero(fails).tolist():  # the exact value, for the message; the first one raises
-            aggregate.settle(bound.lower(bound.partial(*[int(column[i]) for column in partials])))
-        return pa.array(results[0], bound.output, mask=fails)
-    several = pa.types.is_struct(bound.output)
-    if type(aggregate).settle is not Aggregate.settle:
-        listed = [column.tolist() for column in results]
-        plain = zip(*listed, strict=True) if several else listed[0]
-        return typed([aggregate.settle(value) for value in plain], bound.output)
-    if several:
-        parts = [_as_type(part, field.type) for part, field in zip(results, bound.output, strict=True)]
-        return pa.StructArray.from_arrays(parts, fields=list(bound.output))
-    return _as_type(results[0], bound.output)
+    from muntin.slicing.finish import lowered_partials  # here, as for `compiled`
 
-
-def _as_type(values: npt.NDArray[Any], type_: pa.DataType) -> pa.Array:
-    """Numbers as an array; an Arrow error where one does not fit."""
-    return pa.array(values).cast(storage(type_)).cast(type_)
+    return lowered_partials(bound, compiled, over_ranges(compiled, _arrays(bound, ranges), ranges.lo, ranges.hi))
 
 
 def _in_python(bound: Bound, ranges: Ranges) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,3 +63,21 @@ class SessionQuery:
                 store.settle(int(groups.last.max()) + 1)
             found[name] = bound, store.answer(bound, groups.key, groups.first // cell * cell, groups.last + 1)
         return found
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes held."""
+        return self.heads.nbytes + sum(store.nbytes for store in self.stores().values())
+
+    def dump(self) -> dict[str, Any]:
+        """What a snapshot holds of the sessions."""
+        runs = {name: store.dump() for name, store in self.stores().items()}
+        return {"heads": self.heads.dump(), "mark": self.mark, "reported": self.reported.dump(), "runs": runs}
+
+    def load(self, tree: dict[str, Any]) -> None:
+        """Take over what a snapshot holds."""
+        self.heads.load(tree["heads"])
+        self.mark = tree["mark"]
+        self.reported.load(tree["reported"])
+        for name, store in self.stores().items():
+            store.load(tree["runs"][name])

@@ -17,7 +17,7 @@ from muntin.compile import compiled
 from muntin.fused import EARLIEST, Fused, fused
 from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch, Column
-from muntin.slicing.finish import finished
+from muntin.slicing.finish import finished, named_errors
 from muntin.slicing.groups import NO_GRID, FixedGroup, Listed
 from muntin.slicing.kept_values import KeptValues
 from muntin.slicing.late import LateRows
@@ -137,25 +137,15 @@ class Sliced:
     @property
     def nbytes(self) -> int:
         """The bytes of state."""
-        heads = sum(query.heads.nbytes for query in self.sessions)
-        runs = [*self.runs.values(), *(store for query in self.sessions for store in query.stores().values())]
-        return self.slices.nbytes + heads + sum(store.nbytes for store in runs)
+        runs = sum(store.nbytes for store in self.runs.values())
+        return self.slices.nbytes + runs + sum(query.nbytes for query in self.sessions)
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the sliced queries."""
-        sessions = [
-            {
-                "heads": query.heads.dump(),
-                "mark": query.mark,
-                "reported": query.reported.dump(),
-                "runs": {name: store.dump() for name, store in query.stores().items()},
-            }
-            for query in self.sessions
-        ]
         return {
             "slices": self.slices.dump(),
             "groups": [group.reported.dump() for group in self.groups],
-            "sessions": sessions,
+            "sessions": [query.dump() for query in self.sessions],
             "runs": {name: store.dump() for name, store in self.runs.items()},
             **{name: getattr(self, name) for name in _PLAIN},
         }
@@ -166,11 +156,7 @@ class Sliced:
         for group, reported in zip(self.groups, tree["groups"], strict=True):
             group.reported.load(reported)
         for query, part in zip(self.sessions, tree["sessions"], strict=True):
-            query.heads.load(part["heads"])
-            query.mark = part["mark"]
-            query.reported.load(part["reported"])
-            for name, store in query.stores().items():
-                store.load(part["runs"][name])
+            query.load(part)
         for name, store in self.runs.items():
             store.load(tree["runs"][name])
         for name in _PLAIN:
@@ -368,7 +354,8 @@ class Sliced:
     def _values(self, bound: BoundQuery, fixed: dict[str, int], partials: Partials) -> dict[str, pa.Array]:
         found = {}
         for name, place in fixed.items():
-            values = finished(self.fused, place, bound.aggregates[name], self._compiled[place], partials)
+            with named_errors(name, bound.aggregates[name]):
+                values = finished(self.fused, place, bound.aggregates[name], self._compiled[place], partials)
             found[name] = self.texts.shown(bound.aggregates[name], values)
         return found
 

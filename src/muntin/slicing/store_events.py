@@ -8,7 +8,6 @@ of the columns that stands after the first new row.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,16 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.batch import Batch, Column
+from muntin.slicing.views import NO_INTS, Measured, View, flat
 
-__all__ = ["EventStore", "View"]
+__all__ = ["EventStore"]
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint64]
-Measured = tuple[Int64s, Bools | None]
 
 _ALL = (1 << 64) - 1
-_NO_INTS: Int64s = np.empty(0, np.int64)
 
 # Names of the columns of a store: the five of its own, then values, whether they are there, measures, their nulls.
 _VALUE, _VALID, _MEASURE, _NULL = "value ", "valid ", "measure ", "null "
@@ -226,8 +224,8 @@ class EventStore:
         from muntin.kernels.merging import insertions
 
         at = np.empty(len(rows["key"]), np.int64)
-        old = _NO_INTS if self.order is None else self.order
-        key, time, order = (_flat(rows.get(name, _NO_INTS)) for name in ("key", "time", "order"))
+        old = NO_INTS if self.order is None else self.order
+        key, time, order = (flat(rows.get(name, NO_INTS)) for name in ("key", "time", "order"))
         insertions(self.key, self.time, old, key, time, order, at)
         return at
 
@@ -313,116 +311,6 @@ class EventStore:
     def ranges(self, view: View, keys: Int64s, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
         """Where in the view the events of a key with start <= time < end are."""
         return view.ranges(keys, starts, ends)
-
-
-class View:
-    """The events of one query, in order; good until the store changes."""
-
-    def __init__(self, store: EventStore, index: Int64s | slice | None) -> None:
-        self.store = store
-        self._columns: dict[str, Column] = {}
-        self._along: dict[str, Int64s] = {}
-        self.index = index
-
-    def _own(self, name: str) -> npt.NDArray[Any]:
-        live = self.store._live(name)
-        return live if self.index is None else live[self.index]
-
-    def __len__(self) -> int:
-        if isinstance(self.index, slice):
-            return int(self.index.stop - self.index.start)
-        return len(self.store) if self.index is None else len(self.index)
-
-    @cached_property
-    def key(self) -> Int64s:
-        """The key ids."""
-        return self._own("key")
-
-    @cached_property
-    def time(self) -> Int64s:
-        """The times."""
-        return self._own("time")
-
-    @cached_property
-    def order(self) -> Int64s | None:
-        """What decides between equal times."""
-        return None if self.store.order is None else self._own("order")
-
-    @cached_property
-    def seq(self) -> Int64s:
-        """The arrival numbers."""
-        return self._own("seq")
-
-    @cached_property
-    def measures(self) -> dict[str, Measured]:
-        """The columns of `on=`; use `measure` for one of them."""
-        return {name: self.store._measure(name, self.index) for name in self.store.measures}
-
-    def measure(self, name: str) -> Int64s:
-        """A column of `on=`, for a query that goes by it: none of its events has a null there."""
-        if not len(self):
-            return _NO_INTS
-        if name not in self._along:
-            self._along[name] = self.store._measure(name, self.index)[0]
-        return self._along[name]
-
-    def column(self, name: str) -> Column:
-        """A column of values."""
-        if name not in self._columns:
-            self._columns[name] = self.store._column(name, self.index)
-        return self._columns[name]
-
-    @cached_property
-    def _segments(self) -> tuple[Int64s, Int64s]:
-        key, n = self.key, len(self)
-        if not n:
-            return _NO_INTS, np.zeros(1, np.int64)
-        if key[0] == key[-1]:
-            return key[:1], np.array([0, n])
-        first = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1])
-        return key[first], np.append(first, n)
-
-    @property
-    def keys(self) -> Int64s:
-        """The distinct key ids, ascending."""
-        return self._segments[0]
-
-    @property
-    def offsets(self) -> Int64s:
-        """Where the events of each key begin, and the end of the last."""
-        return self._segments[1]
-
-    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """One value per key, as one per event."""
-        return np.repeat(values, np.diff(self.offsets))
-
-    def ranges(self, keys: Int64s, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
-        """Where the events of a key with start <= time < end are; an empty range for a key that has none."""
-        if not len(self):
-            return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
-        rank = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        low = self.offsets[rank]
-        high = np.where(self.keys[rank] == keys, self.offsets[rank + 1], low)
-        first = bounds(self.time, low, high, starts)
-        return first, bounds(self.time, first, high, ends)
-
-
-def bounds(values: Int64s, low: Int64s, high: Int64s, wanted: Int64s) -> Int64s:
-    """The first place in low[i]..high[i] whose value is at least wanted[i]; values are sorted inside of each range.
-
-    >>> bounds(np.array([1, 5, 9]), np.array([0, 1]), np.array([3, 3]), np.array([6, 2])).tolist()
-    [2, 1]
-    """
-    from muntin.kernels.merging import lower_bounds
-
-    found = np.empty(len(wanted), np.int64)
-    lower_bounds(_flat(values), _flat(low), _flat(high), _flat(wanted), found)
-    return found
-
-
-def _flat(values: npt.NDArray[Any]) -> Int64s:
-    """What a kernel takes: int64, one after the other."""
-    return np.ascontiguousarray(values, np.int64)
 
 
 def stable_order(values: Int64s) -> Int64s:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from muntin.layout import BoundQuery
 from muntin.slicing.batch import Batch
-from muntin.slicing.store_events import View
+from muntin.slicing.views import View
 from muntin.spec import Spec
 from muntin.windows.base import NEVER
 

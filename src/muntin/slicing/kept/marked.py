@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from muntin.slicing.batch import Column
 from muntin.slicing.kept.base import NEVER, NONE, Bools, Int64s, KeptFamily, Wins, keep_from
-from muntin.slicing.store_events import View, bounds
+from muntin.slicing.views import View, bounds
 
 __all__ = ["FrameFamily", "MarkedFamily", "PunctuatedFamily"]
 

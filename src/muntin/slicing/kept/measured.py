@@ -17,7 +17,7 @@ from muntin.slicing.kept.base import (
     expand,
     gather,
 )
-from muntin.slicing.store_events import View, bounds
+from muntin.slicing.views import View, bounds
 from muntin.spec import Spec
 from muntin.windows import Cumulative
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from muntin.layout import BoundQuery
 from muntin.slicing.kept.base import NEVER, NONE, Bools, Int64s, Wins, keep_from
 from muntin.slicing.kept.marked import MarkedFamily
-from muntin.slicing.store_events import View, bounds
+from muntin.slicing.views import View, bounds
 from muntin.spec import Spec
 from muntin.windows import Context, Events
 from muntin.windows.base import as_windows

@@ -22,7 +22,7 @@ from muntin.slicing.kept.base import (
     last_of_each,
     runs_of,
 )
-from muntin.slicing.store_events import View
+from muntin.slicing.views import View
 from muntin.spec import Spec
 from muntin.windows import Cumulative
 
