@@ -125,14 +125,16 @@ class EventStore:
         self._head, self._tail = 0, len(self._arrays["key"])
         self._kinds = {name: kind for name, kind in kinds.items() if _VALUE + name in self._arrays}
 
-    def codes(self, name: str) -> list[Int64s]:
-        """The codes of a column of texts that are held."""
-        return [self._live(_VALUE + name)] if _VALUE + name in self._arrays else []
+    def live_codes(self, column: str, live: Bools) -> None:
+        """Mark the texts of a column that events have."""
+        if _VALUE + column in self._arrays:
+            live[self._live(_VALUE + column)] = True
 
-    def recode(self, name: str, used: Bools) -> None:
-        """Only these codes of a column are left, numbered anew."""
-        for held in self.codes(name):
-            held[...] = np.maximum(np.cumsum(used) - 1, 0)[held]
+    def renumber_codes(self, column: str, moved: Int64s) -> None:
+        """Take over new codes of a column."""
+        if _VALUE + column in self._arrays:
+            codes = self._live(_VALUE + column)
+            codes[...] = np.maximum(moved[codes], 0)
 
     # -- taking rows in --------------------------------------------------------------------------------------------
 

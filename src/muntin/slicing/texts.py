@@ -30,6 +30,7 @@ from muntin.slicing.values import Column, Interner
 __all__ = ["Forgetting", "Texts", "coded", "text_fields", "with_codes"]
 
 Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 # By exact type: what they do to texts is to compare and to choose, which ranks allow as well.
 _CHOOSING = (Min, Max, MinCount, MaxCount, ArgMin, ArgMax, First, Last, M4)
@@ -72,11 +73,11 @@ def text_fields(bound: Bound) -> list[tuple[int, str]]:
 class Codes(Protocol):
     """What holds codes of texts."""
 
-    def codes(self, name: str) -> list[Int64s]:
-        """The codes of a column that are held."""
+    def live_codes(self, column: str, live: Bools) -> None:
+        """Set `live[code]` for each code of a column that is held."""
 
-    def recode(self, name: str, used: npt.NDArray[np.bool_]) -> None:
-        """Only these codes of a column are left, numbered anew from 0."""
+    def renumber_codes(self, column: str, moved: Int64s) -> None:
+        """Code `c` of a column is `moved[c]` from now on, in the same order; -1: it is forgotten, it was not held."""
 
 
 class Ordinals(Protocol):
@@ -196,21 +197,22 @@ class Texts:
 
     # -- letting go --------------------------------------------------------------------------------------------------
 
-    def codes(self, name: str) -> list[Int64s]:
-        """The codes of the texts of a column that are held."""
-        order = self._order.get(name, _NONE)
-        if not len(order):
-            return []
-        ranks = [*self._held(name), *(part for runs in self._runs.get(name, []) for part in runs.ordinals())]
-        return [order[part] for part in ranks]
-
-    def recode(self, name: str, used: npt.NDArray[np.bool_]) -> None:
-        """Only these codes of a column are left, numbered anew; what is held follows."""
-        order = self._order.get(name, _NONE)
+    def live_codes(self, column: str, live: Bools) -> None:
+        """Mark the texts of a column that are held."""
+        order = self._order.get(column, _NONE)
         if len(order):
-            stay = used[order]
-            self._order[name] = (np.cumsum(used) - 1)[order[stay]]
-            self._remap(name, np.maximum(np.cumsum(stay) - 1, 0))
+            runs = [part for runs in self._runs.get(column, []) for part in runs.ordinals()]
+            for ranks in (*self._held(column), *runs):
+                live[order[ranks]] = True
+
+    def renumber_codes(self, column: str, moved: Int64s) -> None:
+        """Take over new codes of a column; ranks follow, since texts have gone."""
+        order = self._order.get(column, _NONE)
+        if len(order):
+            codes = moved[order]
+            stay = codes >= 0
+            self._order[column] = codes[stay]
+            self._remap(column, np.maximum(np.cumsum(stay) - 1, 0))
 
 
 class Forgetting:
@@ -219,10 +221,10 @@ class Forgetting:
     >>> words = Interner()
     >>> codes = words.encode(pa.chunked_array([["Ulm", "Bonn", "Kiel"]]))
     >>> class Store:
-    ...     def codes(self, name): return [codes[[0, 2]]]
-    ...     def recode(self, name, used): print(name, used.tolist())
+    ...     def live_codes(self, column, live): live[codes[[0, 2]]] = True
+    ...     def renumber_codes(self, column, moved): print(column, moved.tolist())
     >>> Forgetting({"city": words}, least=2).step([Store()])
-    city [True, False, True]
+    city [0, -1, 1]
     >>> words.decode(np.arange(2)).to_pylist()
     ['Ulm', 'Kiel']
     """
@@ -236,12 +238,11 @@ class Forgetting:
         for name, words in self._interners.items():
             if len(words) <= self._limits[name]:
                 continue
-            used = np.zeros(len(words), np.bool_)
+            live = np.zeros(len(words), np.bool_)
             for holder in holders:
-                for codes in holder.codes(name):
-                    used[codes] = True
-            if not used.all():
-                words.retain(np.flatnonzero(used))
+                holder.live_codes(name, live)
+            if not live.all():
+                words.retain(np.flatnonzero(live))
                 for holder in holders:
-                    holder.recode(name, used)
+                    holder.renumber_codes(name, np.where(live, np.cumsum(live) - 1, -1))
             self._limits[name] = max(self._least, GROWTH * len(words))
