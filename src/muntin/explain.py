@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pyarrow as pa
+
+from muntin.aggregates import Aggregate
+from muntin.aggregates.ordered import Process
+from muntin.compile import why_not
+from muntin.layout import BoundQuery, Layout, layout
+from muntin.memory import TABLE_1, Part, assumed, held, predicted
+from muntin.slicing.plan import is_sliced, way
 from muntin.slicing.slicer import Slicer
 from muntin.spec import Query, Spec
 from muntin.units import Measure, show_duration
-from muntin.windows import ContextFreeWindow, Session
+from muntin.windows import ContextFreeWindow
 from muntin.windows.base import takes_arrays
-from muntin.workload import Workload, workload
+from muntin.workload import Decision, Workload, workload
 
 __all__ = ["Explanation", "explain"]
 
@@ -28,13 +38,84 @@ class Explanation(str):
         return str(self)
 
 
-def explain(spec: Spec) -> Explanation:
-    """The explanation of a spec."""
-    answers = [workload(spec, query) for query in spec.queries]
+def explain(spec: Spec, schema: pa.Schema | None = None, rate: float | None = None, keys: int = 1) -> Explanation:
+    """The explanation of a spec; with the schema of its frames the types of columns are known, too."""
+    bound = assumed(spec) if schema is None else layout(spec, schema)
+    answers = [truth(spec, query, bound) for query in spec.queries]
     parts = [_head(spec)]
-    parts += [_query(query, answer) for query, answer in zip(spec.queries, answers, strict=True)]
+    for query, answer in zip(spec.queries, answers, strict=True):
+        parts.append(_query(query, answer, in_python(query, bound, schema is not None)))
     parts.append("\n".join(_together(spec, answers)))
+    if rate is not None:
+        parts.append("\n".join(_state(spec, bound, rate, keys)))
     return Explanation("\n\n".join(parts))
+
+
+# -- what really happens -----------------------------------------------------------------------------------------------
+
+
+def truth(spec: Spec, query: Query, bound: Layout | None) -> Workload:
+    """The answers for a query, as the engine goes by them: it keeps events also where Figure 4 does not ask for them.
+
+    >>> import muntin as mt
+    >>> spec = mt.over("ts").window("km", mt.tumbling(1000, on="odometer"), n=mt.count())
+    >>> truth(spec, spec.queries[0], None).keep_events.answer
+    'yes'
+    """
+    answer = workload(spec, query)
+    if answer.keep_events:
+        return answer
+    reason = _also_kept(spec, query, bound)
+    if reason is None:
+        return answer
+    return replace(answer, keep_events=Decision("yes", f"Figure 4 does not ask for them, but {reason}."))
+
+
+def _also_kept(spec: Spec, query: Query, bound: Layout | None) -> str | None:
+    window = query.window
+    if not is_sliced(window):
+        if window.measure is Measure.ROWS:
+            return "positions are counted among kept events"
+        if window.measure is Measure.COLUMN:
+            return "slices follow time only, so windows on another column are found among kept events"
+        return "the edges that events bring are found among kept events"
+    found = _bound_query(query, bound)
+    names = [] if found is None else [n for n, b in found.aggregates.items() if way(b, spec.in_order) == "events"]
+    own = [name for name, aggregate in query.aggregates if name in names and _is_own(aggregate)]
+    if own:
+        return f"{', '.join(own)} runs in Python, over the events of each window"
+    return f"the partial of {', '.join(names)} has no fixed size" if names else None
+
+
+def _is_own(aggregate: Aggregate) -> bool:
+    return not type(aggregate).__module__.startswith("muntin.aggregates.")
+
+
+def in_python(query: Query, bound: Layout | None, known: bool) -> dict[str, str]:
+    """The aggregates of a query that run in Python, and why. `known`: the types of columns are not assumed.
+
+    >>> import muntin as mt
+    >>> spec = mt.over("ts").window("w", mt.tumbling("1 s"), climb=mt.process(max, "x"), n=mt.count())
+    >>> in_python(spec.queries[0], None, False)
+    {'climb': 'its function is called once per window'}
+    """
+    found, reasons = _bound_query(query, bound), {}
+    for name, aggregate in query.aggregates:
+        if isinstance(aggregate, Process):
+            reasons[name] = "its function is called once per window"
+        elif found is not None and _is_own(aggregate):
+            reason = why_not(found.aggregates[name])
+            if reason is not None:
+                reasons[name] = reason if known else f"{reason} (with float64 values; explain(frame) knows the types)"
+    return reasons
+
+
+def _bound_query(query: Query, bound: Layout | None) -> BoundQuery | None:
+    found = [] if bound is None else [other for other in bound.queries if other.name == query.name]
+    return found[0] if found else None
+
+
+# -- the text ----------------------------------------------------------------------------------------------------------
 
 
 def _head(spec: Spec) -> str:
@@ -46,7 +127,7 @@ def _head(spec: Spec) -> str:
     return f"over({spec.time!r}): {order}, {keys}"
 
 
-def _query(query: Query, answer: Workload) -> str:
+def _query(query: Query, answer: Workload, reasons: dict[str, str]) -> str:
     window = query.window
     lines = [f"{query.name}: {window!r}"]
     lines.append(
@@ -55,6 +136,8 @@ def _query(query: Query, answer: Workload) -> str:
     )
     for name, aggregate in query.aggregates:
         lines.append(f"  {name} = {aggregate!r}: {', '.join(aggregate.properties)}")
+        if name in reasons:
+            lines.append(f"    runs in Python: {reasons[name]}")
     lines.append(f"  events kept: {answer.keep_events.answer}. {answer.keep_events.reason}")
     lines.append(f"  splits:      {answer.splits.answer}. {answer.splits.reason}")
     lines.append(f"  removal:     {answer.removal.answer}. {answer.removal.reason}")
@@ -76,8 +159,7 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
         + (f"removed ({' and '.join(removed)})" if removed else "never removed")
         + "."
     ]
-    shared = [q.window for q in spec.queries if q.window.measure is Measure.TIME]
-    shared = [window for window in shared if isinstance(window, ContextFreeWindow | Session)]
+    shared = [query.window for query in spec.queries if is_sliced(query.window)]
     if shared:
         rate = Slicer(shared).per_second()
         count = "1 query" if len(shared) == 1 else f"{len(shared)} queries"
@@ -90,3 +172,41 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
     if spec.max_ahead is not None and spec.time is not None:
         lines.append(f"A row further than {show_duration(spec.max_ahead)} ahead of the clock is rejected (max_ahead).")
     return lines
+
+
+def _state(spec: Spec, bound: Layout | None, rate: float, keys: int) -> list[str]:
+    shown = "1 key" if keys == 1 else f"{keys:,} keys"
+    head = f"State at {rate:,.6g} events per second of event time and {shown}"
+    if bound is None:
+        return [f"{head}: not known without the types of columns. Use explain(frame, rate=...)."]
+    found = predicted(bound, rate, keys)
+    lines = [f"{head}: about {amount(found.nbytes)}, and room to grow."]
+    lines += [f"  {_part(part)}" for part in found.parts]
+    terms = held(bound, rate, keys)
+    if terms is not None:
+        # Of the ways that slice only those that this spec allows are compared.
+        kept = any(part.name == "kept events" for part in found.parts)
+        rows = {
+            name: size(terms)
+            for name, size in TABLE_1.items()
+            if "slicing" not in name or name.endswith("on tuples") == kept
+        }
+        lines.append("  By Table 1 of paper 1: " + ", ".join(f"{name} {amount(n)}" for name, n in rows.items()) + ".")
+    return lines
+
+
+def _part(part: Part) -> str:
+    note = f", {part.note}" if part.note else ""
+    return f"{part.name}: {part.count:,.0f} of {part.size:.4g} bytes, {amount(part.nbytes)}{note}"
+
+
+def amount(size: float) -> str:
+    """A number of bytes, short.
+
+    >>> amount(512), amount(3_400_000)
+    ('512 bytes', '3.4 MB')
+    """
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size:.0f} bytes"

@@ -148,8 +148,12 @@ class Spec:
 
         return make(self.checked(), engine, watermark, clock)
 
-    def explain(self) -> Explanation:
+    def explain(self, frame: Any = None, *, rate: float | None = None, keys: int = 1) -> Explanation:
         """What it will do, and why: the class of each window, the properties of its aggregates, what follows.
+
+        A frame, or a pyarrow schema, tells the types of columns: then it is known of each aggregate of your own
+        whether it is compiled. `rate`, in events per second of event time, and the number of keys tell how many bytes
+        of state result.
 
         >>> import muntin as mt
         >>> print(mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count()).explain())
@@ -168,7 +172,11 @@ class Spec:
         """
         from muntin.explain import explain
 
-        return explain(self.checked())
+        if rate is not None and not rate > 0:
+            raise SpecError(f"explain(rate={rate!r}): a rate is a number of events per second of event time, above 0.")
+        if isinstance(keys, bool) or not isinstance(keys, int) or keys < 1:
+            raise SpecError(f"explain(keys={keys!r}): the number of keys counts from 1.")
+        return explain(self.checked(), schema_of(frame), rate, keys)
 
     def __repr__(self) -> str:
         head = [repr(self.time)]
@@ -244,6 +252,17 @@ def query_named(spec: Spec, name: str) -> Query:
         if query.name == name:
             return query
     raise SpecError(f"no window is named {name!r}. {nearest(name, [query.name for query in spec.queries])}")
+
+
+def schema_of(frame: Any) -> Any:
+    """The pyarrow schema of a frame, of a schema itself, or None."""
+    import pyarrow as pa
+
+    if frame is None or isinstance(frame, pa.Schema):
+        return frame
+    from muntin.frames import to_arrow
+
+    return to_arrow(frame).table.schema
 
 
 def counts_rows(window: Window) -> bool:

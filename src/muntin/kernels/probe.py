@@ -38,11 +38,18 @@ def result(
     try:
         function.compile(tuple(given))
     except Exception as error:  # Numba raises more than its own errors where it meets what it does not know
-        raise NotCompiled(str(error).strip().splitlines()[0]) from error
+        raise NotCompiled(_first_line(str(error))) from error
     found = function.nopython_signatures[-1].return_type
     several = isinstance(found, types.BaseTuple)
     kinds = tuple(_name(kind) for kind in (found.types if several else (found,)))
     return several, kinds
+
+
+def _first_line(message: str) -> str:
+    """What went wrong, without where in Numba it did."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith("Failed in nopython mode")]
+    return (told or lines or ["no reason given"])[0]
 
 
 def _type(name: str) -> Any:

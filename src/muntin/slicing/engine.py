@@ -21,9 +21,10 @@ from muntin.slicing.batch import Batch, Decoder
 from muntin.slicing.families import KeptFamily, kept_family
 from muntin.slicing.kept_values import Found, KeptValues
 from muntin.slicing.late import LateRows
+from muntin.slicing.plan import is_sliced
 from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report, Reported, named
-from muntin.slicing.sliced import Sliced, is_sliced
+from muntin.slicing.sliced import Sliced
 from muntin.slicing.straight import Straight
 from muntin.slicing.texts import Forgetting
 from muntin.state.blob import pack, unpack
@@ -54,9 +55,9 @@ class Slicing(Engine):
         self._bound = bound
         self._decoder = Decoder(bound)
         queries = list(enumerate(bound.queries))
-        sliced = [i for i, query in queries if is_sliced(query)]
+        sliced = [i for i, query in queries if is_sliced(query.window)]
         self._kept_queries = [
-            KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if not is_sliced(query)
+            KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if not is_sliced(query.window)
         ]
         self._sliced = Sliced(bound, sliced, self._decoder.interners) if sliced else None
         keeping = [query.index for query in self._kept_queries]

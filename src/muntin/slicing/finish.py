@@ -32,6 +32,7 @@ def named_errors(name: str, bound: Bound) -> Iterator[None]:
             f"a value of {name!r} is not of its type, {bound.output}: {error}. Declare another type."
         ) from error
 
+
 _SAME = {("d", pa.float64().id), ("l", pa.int64().id)}  # the common ones, found without asking Arrow for more
 
 

@@ -21,6 +21,7 @@ from muntin.slicing.finish import finished, named_errors
 from muntin.slicing.groups import NO_GRID, FixedGroup, Listed
 from muntin.slicing.kept_values import KeptValues
 from muntin.slicing.late import LateRows
+from muntin.slicing.plan import way
 from muntin.slicing.revisions import Report, named
 from muntin.slicing.runs import RunStore, by_runs
 from muntin.slicing.session_query import SessionQuery
@@ -29,10 +30,10 @@ from muntin.slicing.slicer import Slicer
 from muntin.slicing.slices import Partials, Slices
 from muntin.slicing.texts import Texts, with_codes
 from muntin.slicing.values import Interner
-from muntin.units import MIN_TIME, Measure
-from muntin.windows import ContextFreeWindow, Session
+from muntin.units import MIN_TIME
+from muntin.windows import Session
 
-__all__ = ["Sliced", "is_sliced"]
+__all__ = ["Sliced"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -40,12 +41,6 @@ _PLAIN = ("mark", "newest", "_touched", "_reached", "_needed", "_keys")  # numbe
 FEW = 8_192  # cells to merge in all, below which blocks do not pay
 LONG = 32  # and cells per window
 _ALL: Int64s = np.empty(0, np.int64)  # stands for every window
-
-
-def is_sliced(query: BoundQuery) -> bool:
-    """Whether a query's windows are combined from shared slices of time."""
-    window = query.window
-    return window.measure is Measure.TIME and isinstance(window, ContextFreeWindow | Session)
 
 
 class Sliced:
@@ -59,7 +54,7 @@ class Sliced:
             (bound.name, name): aggregate
             for _, bound in members
             for name, aggregate in bound.aggregates.items()
-            if (aggregate.aggregate.commutative or layout.spec.in_order) and compiled(aggregate) is not None
+            if way(aggregate, layout.spec.in_order) == "cells"
         }
         # One update for equal aggregates, however many queries ask for them.
         self._bounds = list({aggregate.aggregate: aggregate for aggregate in in_cells.values()}.values())

@@ -136,7 +136,7 @@ class Slices:
         self.ends = np.insert(self.ends, at, ends) if at < used else np.concatenate([self.ends, ends])
 
     def _resize(self, slices: int, stride: int) -> None:
-        used, room = len(self), max(2 * slices, 64)
+        used, room = len(self), max(2 * slices, min(64, MANY // stride))
         columns = self._cells.new(room * stride)
         for new, old in zip(columns, self.columns, strict=True):
             if used:

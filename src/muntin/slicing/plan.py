@@ -1,0 +1,43 @@
+"""How the engine computes each query: over shared slices, and each aggregate in cells, from runs, or from kept events.
+
+The engine goes by these answers and `explain` prints them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from muntin.aggregates import Bound
+from muntin.compile import compiled
+from muntin.slicing.runs import by_runs
+from muntin.slicing.texts import coded
+from muntin.units import Measure
+from muntin.windows import ContextFreeWindow, Session, Window
+
+__all__ = ["Way", "is_sliced", "way"]
+
+Way = Literal["cells", "runs", "events"]
+
+
+def is_sliced(window: Window) -> bool:
+    """Whether windows are combined from shared slices of time.
+
+    >>> import muntin as mt
+    >>> is_sliced(mt.session("1 minute")), is_sliced(mt.tumbling("10 rows"))
+    (True, False)
+    """
+    return window.measure is Measure.TIME and isinstance(window, ContextFreeWindow | Session)
+
+
+def way(bound: Bound, in_order: bool) -> Way:
+    """Where an aggregate over slices is computed from: fixed-size partials in cells, sorted runs, or kept events.
+
+    >>> import muntin as mt, pyarrow as pa
+    >>> made = [mt.max("city"), mt.mode("city"), mt.concat("city")]
+    >>> [way(aggregate.bind([pa.string()]), in_order=False) for aggregate in made]
+    ['cells', 'runs', 'events']
+    """
+    over = coded(bound)
+    if (over.aggregate.commutative or in_order) and compiled(over) is not None:
+        return "cells"
+    return "runs" if by_runs(over) else "events"
