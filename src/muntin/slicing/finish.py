@@ -14,7 +14,7 @@ from muntin.aggregates import Aggregate, Bound
 from muntin.aggregates.moments import IntegerSum
 from muntin.aggregates.types import storage, typed
 from muntin.compile import Compiled
-from muntin.errors import FrameError
+from muntin.errors import FrameError, MuntinError
 from muntin.fused import Fused
 from muntin.slicing.slices import Partials
 from muntin.slicing.values import dtype_of
@@ -27,6 +27,8 @@ def named_errors(name: str, bound: Bound) -> Iterator[None]:
     """Where a value does not fit the declared type of a result, say of which."""
     try:
         yield
+    except MuntinError:  # a sum that overflows says so itself
+        raise
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise FrameError(
             f"a value of {name!r} is not of its type, {bound.output}: {error}. Declare another type."

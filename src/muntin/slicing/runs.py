@@ -234,12 +234,26 @@ class RunStore:
         counts = np.diff(upto, prepend=0)
         counts[first] = upto[first]
         window, values = np.repeat(window, sizes), self._values[index]
-        order = np.lexsort((values, window))
-        window, values, counts = window[order], values[order], counts[order]
-        opens = np.ones(len(values), np.bool_)
-        opens[1:] = (window[1:] != window[:-1]) | (values[1:] != values[:-1])
+        # Window and value as one number: half the time of sorting by one, then by the other.
+        back: Int64s | None = None
+        low = int(values.min()) if len(values) else 0
+        width = int(values.max()) - low + 1 if len(values) else 1
+        if width * max(len(lo), 1) < 1 << 62:
+            both = window * width + (values - low)
+        else:
+            back, ranks = np.unique(values, return_inverse=True)
+            low, width = 0, len(back)
+            both = window * width + ranks
+        if isinstance(bound.aggregate, CountDistinct):
+            both.sort()  # vectorised, 10 times as fast as finding the order
+        else:
+            order = np.argsort(both, kind="stable")  # runs are sorted already: they are merged
+            both, counts = both[order], counts[order]
+        opens = np.ones(len(both), np.bool_)
+        opens[1:] = both[1:] != both[:-1]
         starts = np.flatnonzero(opens)
-        window, values = window[starts], values[starts]
+        window, values = np.divmod(both[starts], width)
+        values = values + low if back is None else back[values]
         counts = np.add.reduceat(counts, starts) if len(starts) else counts
         distinct = np.bincount(window, minlength=len(lo))
         aggregate = bound.aggregate
