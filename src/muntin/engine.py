@@ -6,7 +6,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow as pa
 from muntin.errors import EngineEnded, FrameError, RejectedRows, SpecError, nearest
 from muntin.frames import to_arrow
 from muntin.layout import Layout, layout
+from muntin.sources import Sources
 from muntin.spec import Spec
 from muntin.units import microseconds
 
@@ -34,9 +35,18 @@ class Engine(ABC):
     (0, [2])
     """
 
-    def __init__(self, spec: Spec, watermark: str = AUTO, clock: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        watermark: str = AUTO,
+        clock: Callable[[], Any] | None = None,
+        sources: Sources | None = None,
+    ) -> None:
         if watermark not in (AUTO, "manual"):
             raise SpecError(f"watermark={watermark!r} is neither 'auto' nor 'manual'.")
+        self._sources = Sources() if sources is None else sources
+        if self._sources.asked:
+            _check_sources(spec, watermark == AUTO)
         self.spec = spec
         self._automatic = watermark == AUTO
         self._clock = clock
@@ -55,8 +65,11 @@ class Engine(ABC):
         """The clock, in microseconds."""
         return time.time_ns() // 1_000 if self._clock is None else microseconds(self._clock(), "the clock")
 
-    def push(self, batch: Any) -> pa.Table:
+    def push(self, batch: Any, *, source: str | None = None) -> pa.Table:
         """Take in a batch of rows; gives the results that are due.
+
+        Where several sources feed the engine, `source` names the one that the rows are from: the watermark is then the
+        smallest of theirs.
 
         >>> import muntin as mt
         >>> engine = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count()).engine()
@@ -64,6 +77,11 @@ class Engine(ABC):
         [1]
         """
         self._check_open("push")
+        if source is not None:
+            _check_sources(self.spec, self._automatic)
+        self._sources.turn(source)
+        if source is not None:
+            self._newest = self._sources.newest()
         alike = isinstance(batch, pa.Table) and self._layout is not None and batch.schema.equals(self._layout.schema)
         table = batch if alike else to_arrow(batch).table
         return self._run(table, AUTO if self._automatic else None, False)
@@ -126,9 +144,13 @@ class Engine(ABC):
         return self._report(flush)
 
     def _move(self, watermark: int | Literal["auto"] | None) -> None:
-        """The watermark moves forward only; by itself it trails the newest event by the disorder."""
+        """The watermark moves forward only; by itself it trails the newest event by the disorder.
+
+        Where rows have sources, `_newest` is that of the source that has pushed; the smallest of all of them counts.
+        """
         if watermark == AUTO:
-            watermark = None if self._newest is None else self._newest - self.spec.disorder
+            newest = self._sources.least(self._newest, self.now) if self._sources.named else self._newest
+            watermark = None if newest is None else newest - self.spec.disorder
         if watermark is not None and (self._watermark is None or watermark > self._watermark):
             self._watermark = watermark
 
@@ -184,6 +206,20 @@ class Engine(ABC):
         """The windows that are due; then close what is to be closed."""
 
 
+def _check_sources(spec: Spec, automatic: bool) -> None:
+    """Sources have a say in automatic watermarks over event time only."""
+    if not automatic:
+        raise SpecError(
+            "sources and watermark='manual' do not go together: a manual watermark moves only on advance(). Leave "
+            "watermark= out, or push without source=."
+        )
+    if spec.time is None:
+        raise SpecError(
+            "over(None) goes by arrival: the rows of all sources have one clock, so no source can lag behind. Leave "
+            "source=, sources= and idle_source= out, or name a column of event times."
+        )
+
+
 def _shown(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name}: {field.type}" for field in schema)
 
@@ -204,9 +240,16 @@ ENGINES: dict[str, Callable[[], type[Engine]]] = {"auto": _slicing, "slicing": _
 """The engines by name, imported when first asked for."""
 
 
-def make(spec: Spec, engine: str, watermark: str, clock: Callable[[], Any] | None) -> Engine:
+def make(
+    spec: Spec,
+    engine: str,
+    watermark: str,
+    clock: Callable[[], Any] | None,
+    sources: Iterable[str] | None = None,
+    idle_source: object = None,
+) -> Engine:
     """An engine by name."""
-    return _class(engine)(spec, watermark, clock)
+    return _class(engine)(spec, watermark, clock, Sources(sources, idle_source))
 
 
 def apply(spec: Spec, frame: Any, engine: str) -> Any:

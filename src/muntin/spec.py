@@ -132,12 +132,22 @@ class Spec:
         return apply(self.checked(), frame, engine)
 
     def engine(
-        self, *, watermark: str = "auto", engine: str = "auto", clock: Callable[[], Any] | None = None
+        self,
+        *,
+        watermark: str = "auto",
+        engine: str = "auto",
+        clock: Callable[[], Any] | None = None,
+        sources: Iterable[str] | None = None,
+        idle_source: object = None,
     ) -> Engine:
         """An embedded engine with state: `push(batch)`, `advance(watermark)`, `flush()`, `late()`.
 
         `watermark="auto"` trails the newest event by `disorder`; `"manual"` moves only on `advance`. `clock` gives
         the current time (a datetime or microseconds) and is the system's unless given.
+
+        Where several sources feed the engine (`push(batch, source="a")`), the watermark is the smallest of theirs.
+        `sources` declares them, so that it waits for those that have not pushed yet; a source that has not pushed for
+        `idle_source` of the clock (`"30 seconds"`) holds it back no longer, until it pushes again.
 
         >>> import muntin as mt
         >>> engine = mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count()).engine()
@@ -146,7 +156,7 @@ class Spec:
         """
         from muntin.engine import make
 
-        return make(self.checked(), engine, watermark, clock)
+        return make(self.checked(), engine, watermark, clock, sources, idle_source)
 
     def explain(self, frame: Any = None, *, rate: float | None = None, keys: int = 1) -> Explanation:
         """What it will do, and why: the class of each window, the properties of its aggregates, what follows.

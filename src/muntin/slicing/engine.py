@@ -93,6 +93,7 @@ class Slicing(Engine):
         """
         tree: dict[str, Any] = {"spec": repr(self.spec), "versions": self._versions(), "ended": self._ended}
         tree |= {"watermark": self._watermark, "newest": self._newest, "late": self._late}
+        tree["sources"] = self._sources.dump()
         if self._layout is not None:
             tree["schema"] = self._layout.schema
             tree["decoder"] = self._decoder.dump()
@@ -112,6 +113,7 @@ class Slicing(Engine):
             )
         self._watermark, self._newest = tree["watermark"], tree["newest"]
         self._late, self._ended = tree["late"], tree["ended"]
+        self._sources.load(tree["sources"])
         if "schema" not in tree:
             return
         self._layout = layout(self.spec, tree["schema"])
@@ -130,10 +132,8 @@ class Slicing(Engine):
     def _take(self, table: pa.Table, now: int | None) -> pa.Table | None:
         if self._straight is None:
             return self._take_rows(table, now)
-        assert self._sliced is not None
         late = LateRows(self._bound)
-        done = self._straight.take(table, now, late)
-        newest = self._sliced.newest
+        done, newest = self._straight.take(table, now, late)
         if newest is not None:
             self._newest = newest if self._newest is None else max(self._newest, newest)
         early = late.table(table)

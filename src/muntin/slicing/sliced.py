@@ -160,13 +160,16 @@ class Sliced:
 
     # -- taking rows in ----------------------------------------------------------------------------------------------
 
-    def take_straight(self, time: Int64s, columns: dict[str, Column], end: int, late: LateRows) -> int:
-        """Rows of one key into their cells, their times not looked at yet; gives how many from the first on.
+    def take_straight(
+        self, time: Int64s, columns: dict[str, Column], end: int, late: LateRows
+    ) -> tuple[int, int | None]:
+        """Rows of one key into their cells, their times not looked at yet; gives how many, and the largest time.
 
         It goes as far as no row is out of range (later than `end`, or before the first year), or too old for any
         window; the others are left.
         """
         slices, done, rows = self.slices, 0, len(time)
+        newest_here: int | None = None
         marks = self._marks()
         suspect = max(marks) if marks else EARLIEST
         while done < rows:
@@ -190,9 +193,10 @@ class Sliced:
             if taken.stop > done:
                 low = int(slices.starts[taken.lowest])
                 self._touched = low if self._touched is None else min(self._touched, low)
-                self.newest = taken.newest if self.newest is None else max(self.newest, taken.newest)
+                newest_here = taken.newest if newest_here is None else max(newest_here, taken.newest)
+                self.newest = newest_here if self.newest is None else max(self.newest, newest_here)
             done = taken.stop
-        return done
+        return done, newest_here
 
     def take(self, batch: Batch, late: LateRows, keys: int, kept: KeptValues) -> None:
         """Judge the rows of a batch, then put each that some window still needs into its cell."""

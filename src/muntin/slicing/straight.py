@@ -33,12 +33,12 @@ class Straight:
         )
         """Whether the spec allows it."""
 
-    def take(self, table: pa.Table, now: int | None, late: LateRows) -> int:
-        """Take rows in from the first on; gives how many."""
+    def take(self, table: pa.Table, now: int | None, late: LateRows) -> tuple[int, int | None]:
+        """Take rows in from the first on; gives how many, and their largest time."""
         found = self._decoder.columns(table)
         if found is None:
-            return 0
+            return 0, None
         time, columns = found
-        done = self._sliced.take_straight(time, columns, self._decoder.latest(now), late)
+        done, newest = self._sliced.take_straight(time, columns, self._decoder.latest(now), late)
         self._decoder.passed(done)
-        return done
+        return done, newest
