@@ -123,6 +123,11 @@ class Decoder:
         )
         self._arrived = 0
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the keys and texts."""
+        return self.keys.nbytes + sum(words.nbytes for words in self.interners.values())
+
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds: the keys and the texts in the order of their numbers."""
         keys = self.keys.arrays(np.arange(self.keys.size)) if self._by else []

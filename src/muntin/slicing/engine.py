@@ -18,6 +18,7 @@ from muntin.engine import Engine
 from muntin.errors import SpecError
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.slicing.batch import Batch, Decoder
+from muntin.slicing.compaction import Compaction
 from muntin.slicing.families import KeptFamily, kept_family
 from muntin.slicing.kept_values import Found, KeptValues
 from muntin.slicing.late import LateRows
@@ -70,14 +71,19 @@ class Slicing(Engine):
             straight = Straight(bound, self._decoder, self._sliced)
             self._straight = straight if straight.open else None
         self._forgetting = Forgetting(self._decoder.interners)
+        self._compaction = Compaction(self._decoder.keys, [self._kept, *self._stores()])
+
+    def _stores(self) -> list[Sliced | KeptFamily | Reported]:
+        """All that holds state per key beside the kept events."""
+        kept = [part for query in self._kept_queries for part in (query.family, query.reported)]
+        return [*kept, *([] if self._sliced is None else [self._sliced])]
 
     @property
     def nbytes(self) -> int:
         """The bytes of state, from the sizes of the real buffers."""
         if self._layout is None:
             return 0
-        texts = sum(words.nbytes for words in self._decoder.interners.values())
-        return self._kept.nbytes + texts + (0 if self._sliced is None else self._sliced.nbytes)
+        return self._decoder.nbytes + self._kept.nbytes + sum(store.nbytes for store in self._stores())
 
     def snapshot(self) -> bytes:
         """The state of the engine as bytes: versioned, checksummed, without pickle. See `restore`.
@@ -192,8 +198,19 @@ class Slicing(Engine):
             reports += [self._reported(query, part) for query, part in pairs]
             if self._watermark is not None:
                 self._kept.release_all([(q.index, part.view, self._closed(q, part)) for q, part in pairs])
-        self._forgetting.step([*self._kept.stores, *([] if self._sliced is None else [self._sliced.texts])])
-        return self._results.table(reports)
+        table = self._results.table(reports)
+        self._forget_silent()
+        return table
+
+    def _forget_silent(self) -> None:
+        """Forget keys and texts that nothing holds any more."""
+        if not self.spec.by and not self._decoder.interners:
+            return
+        sliced = [] if self._sliced is None else [self._sliced]
+        turned = [self._kept.turned, *(part.turned for part in sliced)]
+        gone, held = (sum(part) for part in zip(*turned, strict=True))
+        self._compaction.step(gone, held)
+        self._forgetting.step([*self._kept.stores, *(part.texts for part in sliced)], gone, held)
 
     def _found(self, query: KeptQuery, flush: bool) -> Found:
         """The windows of a query, and which of them are due."""

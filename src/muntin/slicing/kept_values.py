@@ -67,6 +67,21 @@ class KeptValues:
         """The bytes of the kept events."""
         return sum(store.nbytes for store in self.stores)
 
+    @property
+    def turned(self) -> tuple[int, int]:
+        """How many events were let go so far, and how many are held."""
+        return sum(store.dropped for store in self.stores), sum(len(store) for store in self.stores)
+
+    def live_keys(self, live: Bools) -> None:
+        """Mark the keys with events."""
+        for store in self.stores:
+            store.live_keys(live)
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        for store in self.stores:
+            store.renumber(moved)
+
     def dump(self) -> list[Any]:
         """What a snapshot holds of the events."""
         return [store.dump() for store in self.stores]

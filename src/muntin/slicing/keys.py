@@ -42,6 +42,11 @@ class KeyTable:
             return 1
         return self._pairs[-1].size if self._pairs else self._columns[0].size
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the tables."""
+        return sum(part.nbytes for part in self._columns) + sum(pairs.nbytes for pairs in self._pairs)
+
     def encode(self, columns: list[pa.ChunkedArray]) -> Int64s:
         """The id of each row's key; new keys get new ids."""
         ids = self._columns[0].encode(columns[0])
@@ -88,6 +93,8 @@ class _Part(Protocol):
 
     @property
     def size(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
     def encode(self, column: pa.ChunkedArray) -> Int64s: ...
     def array(self, ids: Int64s) -> pa.Array: ...
     def retain(self, ids: Int64s) -> None: ...
@@ -118,6 +125,10 @@ class _Numbers:
         return int(self._state[0])
 
     @property
+    def nbytes(self) -> int:
+        return self._table.nbytes + self.known.nbytes
+
+    @property
     def null(self) -> int:
         """The id of null, -1 where there is none."""
         return int(self._state[1])
@@ -145,6 +156,10 @@ class _NumberColumn:
     @property
     def size(self) -> int:
         return self._numbers.size
+
+    @property
+    def nbytes(self) -> int:
+        return self._numbers.nbytes
 
     def encode(self, column: pa.ChunkedArray) -> Int64s:
         values, valid = read(column, self._dtype)
@@ -177,6 +192,10 @@ class _TextColumn:
     def size(self) -> int:
         return len(self._values)
 
+    @property
+    def nbytes(self) -> int:
+        return self._values.nbytes
+
     def encode(self, column: pa.ChunkedArray) -> Int64s:
         return self._values.encode_with_null(column)
 
@@ -197,6 +216,10 @@ class _Wrapped:
     def size(self) -> int:
         return self._inner.size
 
+    @property
+    def nbytes(self) -> int:
+        return self._inner.nbytes
+
     def encode(self, column: pa.ChunkedArray) -> Int64s:
         return self._inner.encode(unwrapped(column))
 
@@ -211,7 +234,7 @@ class _NullColumn:
     """A key column without a type: there is one value, null."""
 
     def __init__(self) -> None:
-        self.size = 0
+        self.size = self.nbytes = 0
 
     def encode(self, column: pa.ChunkedArray) -> Int64s:
         self.size = max(self.size, int(len(column) > 0))

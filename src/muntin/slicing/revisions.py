@@ -6,7 +6,7 @@ ceases to exist is reported once more with revision -1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -160,6 +160,25 @@ class Reported:
     def last(self) -> Report | None:
         """What was last said of each."""
         return self._last
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes held."""
+        last = self._last
+        if last is None:
+            return 0
+        numbers = [last.query, last.key, *last.identity, last.start, last.end, *(last.rows or ()), self._gone]
+        return sum(part.nbytes for part in (*numbers, *last.values.values(), *last.events.values()))
+
+    def live_keys(self, live: Bools) -> None:
+        """Mark the keys of windows that may still be corrected."""
+        if self._last is not None:
+            live[self._last.key] = True
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        if self._last is not None:
+            self._last = replace(self._last, key=moved[self._last.key])
 
     def dump(self) -> dict[str, Any] | None:
         """What a snapshot holds of them."""

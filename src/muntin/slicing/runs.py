@@ -158,6 +158,16 @@ class RunStore:
         index = np.repeat(self._offset - offsets[:-1], self._size) + np.arange(offsets[-1])
         self._values, self._upto, self._offset = self._values[index], self._upto[index], offsets[:-1].copy()
 
+    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
+        """Mark the keys with values."""
+        for keys in (self.key, *(row[1] for row in self._waiting)):
+            live[0 if keys is None else keys] = True
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        self.key = moved[self.key]
+        self._waiting = [(slices, None if key is None else moved[key], v) for slices, key, v in self._waiting]
+
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the runs."""
         self._compact()

@@ -67,7 +67,20 @@ class SessionQuery:
     @property
     def nbytes(self) -> int:
         """The bytes held."""
-        return self.heads.nbytes + sum(store.nbytes for store in self.stores().values())
+        return sum(store.nbytes for store in self._all())
+
+    def _all(self) -> list[Heads | Reported | RunStore]:
+        return [self.heads, self.reported, *self.stores().values()]
+
+    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
+        """Mark the keys with an open session, or one that may still be corrected."""
+        for store in self._all():
+            store.live_keys(live)
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        for store in self._all():
+            store.renumber(moved)
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the sessions."""

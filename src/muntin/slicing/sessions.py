@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from muntin.fused import Fused
 from muntin.kernels.grouping import list_sessions
+from muntin.slicing.compaction import kept_ids
 from muntin.slicing.slices import Partials, Slices
 
 __all__ = ["Groups", "Heads"]
@@ -64,6 +65,16 @@ class Heads:
         if keys > have:
             fresh = self._fused.new(max(keys, 2 * have) - have)
             self.columns = [np.concatenate(pair) for pair in zip(self.columns, fresh, strict=True)]
+
+    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
+        """Mark the keys with an open session."""
+        n = self.columns[N][: len(live)]
+        live[: len(n)] |= n > 0
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        stay = kept_ids(moved[: len(self.columns[N])])
+        self.columns = [column[stay] for column in self.columns] if len(stay) else self._fused.new(1)
 
     def groups(self, slices: Slices, before: int | None = None) -> Groups:
         """All sessions of the heads and of the slices not folded, or of those slices that start before a time."""

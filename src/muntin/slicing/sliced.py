@@ -22,7 +22,7 @@ from muntin.slicing.groups import NO_GRID, FixedGroup, Listed
 from muntin.slicing.kept_values import KeptValues
 from muntin.slicing.late import LateRows
 from muntin.slicing.plan import way
-from muntin.slicing.revisions import Report, named
+from muntin.slicing.revisions import Report, Reported, named
 from muntin.slicing.runs import RunStore, by_runs
 from muntin.slicing.session_query import SessionQuery
 from muntin.slicing.sessions import FIRST, Groups, Heads, N
@@ -132,8 +132,27 @@ class Sliced:
     @property
     def nbytes(self) -> int:
         """The bytes of state."""
-        runs = sum(store.nbytes for store in self.runs.values())
-        return self.slices.nbytes + runs + sum(query.nbytes for query in self.sessions)
+        return self.slices.nbytes + sum(store.nbytes for store in self._stores())
+
+    def _stores(self) -> list[SessionQuery | Reported | RunStore]:
+        """All that is kept per key beside the slices."""
+        return [*self.sessions, *(group.reported for group in self.groups), *self.runs.values()]
+
+    @property
+    def turned(self) -> tuple[int, int]:
+        """How many slices were let go so far, and how many are held."""
+        return self.slices.dropped, len(self.slices)
+
+    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
+        """Mark the keys with state."""
+        for store in (self.slices, *self._stores()):
+            store.live_keys(live)
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        for store in (self.slices, *self._stores()):
+            store.renumber(moved)
+        self._keys = max(int(moved.max(initial=-1)) + 1, 1)
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the sliced queries."""

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from muntin.slicing.compaction import kept_ids
 from muntin.slicing.slicer import Slicer
 
 __all__ = ["Cells", "Slices"]
@@ -47,6 +48,8 @@ class Slices:
         self._stretch = 0
         self.meet = True
         """Whether each slice ends where the next one starts."""
+        self.dropped = 0
+        """How many slices were let go."""
         self.columns: Partials = cells.new(0)
 
     def __len__(self) -> int:
@@ -135,13 +138,15 @@ class Slices:
         self.starts = np.insert(self.starts, at, starts) if at < used else np.concatenate([self.starts, starts])
         self.ends = np.insert(self.ends, at, ends) if at < used else np.concatenate([self.ends, ends])
 
-    def _resize(self, slices: int, stride: int) -> None:
+    def _resize(self, slices: int, stride: int, keys: Int64s | None = None) -> None:
+        """Room for slices and keys; `keys` are the places of those that stay, None: all of them."""
         used, room = len(self), max(2 * slices, min(64, MANY // stride))
         columns = self._cells.new(room * stride)
         for new, old in zip(columns, self.columns, strict=True):
             if used:
                 rows = old.reshape(self._room, self.stride)[self._head : self._head + used]
-                new.reshape(room, stride)[:used, : self.stride] = rows
+                rows = rows if keys is None else rows[:, keys]
+                new.reshape(room, stride)[:used, : rows.shape[1]] = rows
         self.columns, self._room, self._head, self.stride = columns, room, 0, stride
 
     def grow(self, keys: int) -> None:
@@ -193,6 +198,18 @@ class Slices:
         self._room, self._head = len(self.starts), 0
         self.columns = [column.reshape(-1) for column in tree["columns"]]
 
+    # -- keys --------------------------------------------------------------------------------------------------------
+
+    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
+        """Mark the keys that have an event in some slice."""
+        for row in self.rows(0):  # slice by slice: a mask of all cells would be as large as a column
+            live |= row[: len(live)] > 0
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        stay = kept_ids(moved)
+        self._resize(len(self), max(1, 1 << (len(stay) - 1).bit_length()) if len(stay) else 1, stay)
+
     # -- letting go --------------------------------------------------------------------------------------------------
 
     def drop_before(self, time: int) -> None:
@@ -203,5 +220,6 @@ class Slices:
             return
         self.starts, self.ends = self.starts[gone:].copy(), self.ends[gone:].copy()
         self._head += gone
+        self.dropped += gone
         if not len(self):
             self._head, self.meet = 0, True

@@ -23,6 +23,8 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint64]
 
+MANY = 4_096  # rows whose room is not held for nothing
+
 _ALL = (1 << 64) - 1
 
 # Names of the columns of a store: the five of its own, then values, whether they are there, measures, their nulls.
@@ -47,6 +49,7 @@ class EventStore:
         """Rows before this no longer count for a query, though they have its bit: where all rows had it, as without
         keys, letting the oldest go is a number and no pass over the rows. Counted from the head."""
         self._head = self._tail = 0
+        self._inserted = 0
         self._dirty = False
         self._arrays: dict[str, npt.NDArray[Any]] = {name: np.empty(0, dtype) for name, dtype in _OWN.items()}
         self._kinds: dict[str, Column] = {}  # an empty column of each name, for its type and interner
@@ -115,6 +118,19 @@ class EventStore:
             return values, null
         return values[index], None if null is None else null[index]
 
+    @property
+    def dropped(self) -> int:
+        """How many events were let go."""
+        return self._inserted - len(self)
+
+    def live_keys(self, live: Bools) -> None:
+        """Mark the keys with events."""
+        live[self.key] = True
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        self.key[:] = moved[self.key]
+
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the events."""
         return {"arrays": {name: self._live(name) for name in self._arrays}, "common": self._common, "cut": self._cut}
@@ -123,6 +139,7 @@ class EventStore:
         """Take over the events of a snapshot; `kinds` are empty columns with their types and interners."""
         self._arrays, self._common, self._cut = tree["arrays"], tree["common"], tree["cut"]
         self._head, self._tail = 0, len(self._arrays["key"])
+        self._inserted = self._tail
         self._kinds = {name: kind for name, kind in kinds.items() if _VALUE + name in self._arrays}
 
     def live_codes(self, column: str, live: Bools) -> None:
@@ -171,6 +188,7 @@ class EventStore:
                 place[old] = place[: n - first].copy()
                 place[moved] = array
         self._tail += new
+        self._inserted += new
 
     def _picked(self, batch: Batch, index: Int64s | None, taken: Bits) -> dict[str, npt.NDArray[Any]]:
         """The chosen rows, by the names that the columns have here."""
@@ -286,7 +304,7 @@ class EventStore:
         used = used[first:]
         left = int(np.count_nonzero(used))
         if left == 0:
-            self._head = self._tail = 0
+            self._empty()
         elif 4 * left < 3 * len(used):  # else they stay for now: moving the others costs more than they do
             room = max(64, left + left // 2)
             for name in self._arrays:
@@ -307,8 +325,14 @@ class EventStore:
         for bit in active:
             self._cut[bit] -= first
         if self._head == self._tail:
-            self._head = self._tail = 0
+            self._empty()
         return True
+
+    def _empty(self) -> None:
+        """No row is left: the room of many goes with them."""
+        self._head = self._tail = 0
+        if len(self._arrays["key"]) > MANY:
+            self._arrays = {name: np.empty(0, array.dtype) for name, array in self._arrays.items()}
 
     def ranges(self, view: View, keys: Int64s, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
         """Where in the view the events of a key with start <= time < end are."""

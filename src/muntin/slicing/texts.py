@@ -38,6 +38,7 @@ _COUNTING = (Mode, NthSmallest, CountDistinct, HeavyHitters)
 
 _NONE: Int64s = np.empty(0, np.int64)
 _LEAST = 1_024  # texts of a column from which on it is worth looking for those that can go
+_LARGE = 1 << 20  # and bytes of them
 GROWTH = 2  # how many times as many there must be until it is worth looking again
 
 
@@ -232,11 +233,17 @@ class Forgetting:
     def __init__(self, interners: Mapping[str, Interner], least: int | None = None) -> None:
         self._interners, self._least = interners, _LEAST if least is None else least
         self._limits = dict.fromkeys(interners, self._least)
+        self._gone = dict.fromkeys(interners, 0)
 
-    def step(self, holders: Sequence[Codes]) -> None:
-        """Look whether there are many texts, and who holds which of them."""
+    def step(self, holders: Sequence[Codes], gone: int = 0, held: int = 0) -> None:
+        """Look whether there are many texts, and who holds which of them.
+
+        `gone` and `held` are how many slices and events were let go so far and are held: where as many have gone as
+        are held, it is worth looking at fewer texts as well, and at few that are long.
+        """
         for name, words in self._interners.items():
-            if len(words) <= self._limits[name]:
+            turned = gone - self._gone[name] >= max(held, 1) and (len(words) > self._least or words.nbytes > _LARGE)
+            if len(words) <= self._limits[name] and not turned:
                 continue
             live = np.zeros(len(words), np.bool_)
             for holder in holders:
@@ -245,4 +252,4 @@ class Forgetting:
                 words.retain(np.flatnonzero(live))
                 for holder in holders:
                     holder.renumber_codes(name, np.where(live, np.cumsum(live) - 1, -1))
-            self._limits[name] = max(self._least, GROWTH * len(words))
+            self._limits[name], self._gone[name] = max(self._least, GROWTH * len(words)), gone

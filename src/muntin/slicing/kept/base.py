@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from muntin.layout import BoundQuery
 from muntin.slicing.batch import Batch
+from muntin.slicing.compaction import kept_ids
 from muntin.slicing.views import View
 from muntin.spec import Spec
 from muntin.windows.base import NEVER
@@ -117,6 +118,16 @@ class KeptFamily:
     def nbytes(self) -> int:
         """The bytes of what is kept per key."""
         return sum(array.nbytes for array in self.state.values())
+
+    def live_keys(self, live: Bools) -> None:
+        """Mark the keys whose state is not that of a key not seen yet: how far they came is never forgotten."""
+        for name, empty in self.per_key.items():
+            here = self.state[name][: len(live)]
+            live[: len(here)] |= here != empty
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        self.state = {name: array[kept_ids(moved[: len(array)])] for name, array in self.state.items()}
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the family."""

@@ -30,6 +30,11 @@ class MarkedFamily(KeptFamily):
             return mark
         return np.where(self.state["open"][keys] > 0, mark, np.maximum(mark, self.bound))
 
+    def live_keys(self, live: Bools) -> None:
+        """Mark the keys with an open window, or a mark that does not follow from the watermark."""
+        mark, is_open = self.state["mark"][: len(live)], self.state["open"][: len(live)]
+        live[: len(mark)] |= (is_open > 0) | (mark > (NONE if self.bound is None else self.bound))
+
     def _advance(self, view: View, wins: Wins, bound: int) -> Int64s:
         """The new mark of each key of a view."""
         keys = view.keys

@@ -60,6 +60,18 @@ class OwnFamily(MarkedFamily):
         key, start, end = tree["known"]
         self._known = (key, start, end)
 
+    def live_keys(self, live: Bools) -> None:
+        """Mark the keys with edges: the user's code is promised the last one before new events."""
+        super().live_keys(live)
+        live[list(self._edges)] = True
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        super().renumber(moved)
+        self._edges = {int(moved[key]): edges for key, edges in self._edges.items()}
+        key, start, end = self._known
+        self._known = (moved[key], start, end)
+
     def _windows(self, view: View) -> Wins:
         new = view.seq > self._seen
         if new.any():
