@@ -81,7 +81,7 @@ class Sliced:
                 self.texts.watch_runs(name, store)
         self.texts.watch(
             zip(self._bounds, self.fused.places, strict=True),
-            lambda at: [self.slices.rows(at), *(query.heads.columns[at] for query in self.sessions)],
+            lambda at: [self.slices.held(at), *(query.heads.columns[at] for query in self.sessions)],
         )
         self.mark: int | None = None
         """Up to where context-free windows are closed."""
@@ -290,6 +290,8 @@ class Sliced:
                 slices.columns, slices.starts, top, times, order, columns, head=slices.first_row, cur=max(newest, 0)
             )
             assert taken.stop == len(times)
+        elif slices.sparse is not None:
+            slices.sparse.update(slices.starts, times, key, order, columns)
         elif slices.meet:
             top, stride, head = int(slices.ends[-1]), slices.stride, slices.first_row
             self.fused.update_keyed(slices.columns, slices.starts, top, times, order, columns, key, stride, head)
@@ -349,6 +351,8 @@ class Sliced:
     def _merged(self, a: Int64s, b: Int64s) -> tuple[Int64s, Int64s, Partials]:
         """Windows over slice rows a to b: which window and key, and the combined partials; empty ones left out."""
         slices = self.slices
+        if slices.sparse is not None:
+            return slices.sparse.merged(a, b, self._keys)
         if slices.stride == 1:
             partials = self._ranges(a, b)
             if partials[N].all():

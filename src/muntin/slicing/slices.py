@@ -2,34 +2,29 @@
 
 A slice holds its start and end, and for each key the number of its events, the times of the first and the last, and
 the partials of all aggregates, as columns. All keys share the slices; cell `slice * stride + key` is one key in one
-slice.
+slice. Where slices hold few of the keys, only the cells that have an event exist (`sparse.py`).
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from muntin.slicing.compaction import kept_ids
 from muntin.slicing.slicer import Slicer
+from muntin.slicing.sparse import Cells, Partials, Sparse
 
-__all__ = ["Cells", "Slices"]
+__all__ = ["Cells", "Partials", "Slices"]
 
 Int64s = npt.NDArray[np.int64]
-Partials = list[npt.NDArray[Any]]
 
+SMALL = 1 << 17  # cells up to which they are dense, however empty
+FEW, MOST = 0.2, 0.4  # the share of the keys in a slice below which cells turn sparse, above which they turn dense
 AHEAD = 16  # how many times the longest stretch of a batch so far
 MANY = 16_384  # cells made ahead at the most
 SOME = 8_192  # cells that may stay although no window needs them any more
-
-
-class Cells(Protocol):
-    """What the store needs of the compiled update: columns of empty partials."""
-
-    def new(self, cells: int) -> Partials:
-        """Columns of empty partials."""
 
 
 class Slices:
@@ -50,7 +45,16 @@ class Slices:
         """Whether each slice ends where the next one starts."""
         self.dropped = 0
         """How many slices were let go."""
-        self.columns: Partials = cells.new(0)
+        self._dense: Partials = cells.new(0)
+        self.sparse: Sparse | None = None
+        """The cells, where slices hold few of the keys."""
+        self._keys = 1
+        self._checked = self._coming = self._new = self._high = 0
+
+    @property
+    def columns(self) -> Partials:
+        """The cells as columns."""
+        return self._dense if self.sparse is None else self.sparse.columns
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -58,7 +62,8 @@ class Slices:
     @property
     def nbytes(self) -> int:
         """The bytes that the store holds."""
-        return self.starts.nbytes + self.ends.nbytes + sum(column.nbytes for column in self.columns)
+        cells = sum(column.nbytes for column in self._dense) if self.sparse is None else self.sparse.nbytes
+        return self.starts.nbytes + self.ends.nbytes + cells
 
     # -- making room -----------------------------------------------------------------------------------------------
 
@@ -67,6 +72,7 @@ class Slices:
         if len(self) and self.meet and self.starts[0] <= low and high < self.ends[-1]:
             return
         self._stretch = max(self._stretch, high - low)
+        self._coming, self._high = len(times), high
         if not len(self):
             self._put(0, *self._between(low, high, times))
             return
@@ -123,36 +129,97 @@ class Slices:
         if not count:
             return
         used = len(self)
-        if self._head + used + count > self._room:
+        self._new = int(np.count_nonzero(starts <= self._high))
+        if self.sparse is None and self._head + used + count > self._room:
             self._resize(used + count, self.stride)
+        if self.sparse is not None:
+            self.sparse.put(at, count)
+        else:
+            self._put_dense(at, count)
+        self.starts = np.insert(self.starts, at, starts) if at < used else np.concatenate([self.starts, starts])
+        self.ends = np.insert(self.ends, at, ends) if at < used else np.concatenate([self.ends, ends])
+
+    def _put_dense(self, at: int, count: int) -> None:
+        used = len(self)
         if at < used:  # not at the end: what follows moves up
-            for column in self.columns:
+            for column in self._dense:
                 rows = column.reshape(self._room, self.stride)
                 rows[self._head + at + count : self._head + used + count] = rows[
                     self._head + at : self._head + used
                 ].copy()
         fresh = self._cells.new(count * self.stride)
         first = (self._head + at) * self.stride
-        for column, empty in zip(self.columns, fresh, strict=True):
+        for column, empty in zip(self._dense, fresh, strict=True):
             column[first : first + len(empty)] = empty
-        self.starts = np.insert(self.starts, at, starts) if at < used else np.concatenate([self.starts, starts])
-        self.ends = np.insert(self.ends, at, ends) if at < used else np.concatenate([self.ends, ends])
 
     def _resize(self, slices: int, stride: int, keys: Int64s | None = None) -> None:
         """Room for slices and keys; `keys` are the places of those that stay, None: all of them."""
+        if keys is None and self._to_sparse(slices, stride):
+            return
         used, room = len(self), max(2 * slices, min(64, MANY // stride))
         columns = self._cells.new(room * stride)
-        for new, old in zip(columns, self.columns, strict=True):
+        for new, old in zip(columns, self._dense, strict=True):
             if used:
                 rows = old.reshape(self._room, self.stride)[self._head : self._head + used]
                 rows = rows if keys is None else rows[:, keys]
                 new.reshape(room, stride)[:used, : rows.shape[1]] = rows
-        self.columns, self._room, self._head, self.stride = columns, room, 0, stride
+        self._dense, self._room, self._head, self.stride = columns, room, 0, stride
 
     def grow(self, keys: int) -> None:
         """Room for more keys."""
+        self._keys, self._coming, self._new = keys, 0, 0
         if keys > self.stride:
-            self._resize(len(self), max(2 * self.stride, 1 << (keys - 1).bit_length()))
+            if self.sparse is not None:
+                self.stride = keys
+            else:
+                self._resize(len(self), max(2 * self.stride, 1 << (keys - 1).bit_length()))
+
+    # -- dense or sparse ---------------------------------------------------------------------------------------------
+
+    def _to_sparse(self, slices: int, stride: int) -> bool:
+        """Turn sparse where dense cells would be many, and mostly empty; before room is made for them."""
+        if stride == 1 or slices * stride <= SMALL:
+            return False
+        n = self.rows(0)
+        some = int(np.count_nonzero(n.any(axis=1)))
+        have = int(np.count_nonzero(n)) + self._coming
+        # Slices that are made ahead do not count: they have no events yet.
+        if have >= FEW * (some + self._new) * self._keys:
+            return False
+        self._turn_sparse()
+        return True
+
+    def _turn_sparse(self) -> None:
+        slices, key = np.nonzero(self.rows(0))
+        columns = [self.rows(i)[slices, key] for i in range(len(self._dense))]
+        sparse = Sparse(self._cells, len(self))
+        sparse.fill(slices, key, columns, len(self))
+        self.sparse, self._dense = sparse, self._cells.new(0)
+        self.stride, self._room, self._head = max(self._keys, 2), 0, 0
+
+    def _turn_dense(self) -> None:
+        assert self.sparse is not None
+        cells, key, slices = self.sparse.listed(0, len(self))
+        values = [column[cells] for column in self.sparse.columns]
+        self.stride = 1 << (max(self._keys, 2) - 1).bit_length()
+        self._room, self._head = max(2 * len(self), 1), 0
+        self.sparse, self._dense = None, self._cells.new(self._room * self.stride)
+        for column, part in zip(self._dense, values, strict=True):
+            column[slices * self.stride + key] = part
+
+    def _check(self) -> None:
+        """Change the layout where slices have become fuller, or emptier; looked at as slices go."""
+        self._checked = self.dropped
+        if not len(self):
+            return
+        if self.sparse is None:
+            if self.stride > 1 and len(self) * self.stride > SMALL:
+                n = self.rows(0)
+                some = int(np.count_nonzero(n.any(axis=1)))
+                if some and np.count_nonzero(n) < FEW * some * self._keys:
+                    self._turn_sparse()
+        elif len(self) * self._keys <= SMALL // 16 or len(self.sparse) > MOST * self.sparse.filled * self._keys:
+            self._turn_dense()
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -175,6 +242,10 @@ class Slices:
 
     def occupied(self, low: int, high: int) -> tuple[Int64s, Int64s]:
         """Keys and cells of slices low to high that hold events, by key and within a key by time."""
+        if self.sparse is not None:
+            cells, key, _ = self.sparse.listed(low, high)
+            by_key = np.argsort(key, kind="stable")
+            return key[by_key], cells[by_key]
         n = self.rows(0)[low:high]
         if self.stride == 1:
             index = np.flatnonzero(n.reshape(-1))
@@ -183,31 +254,51 @@ class Slices:
         return np.ascontiguousarray(key), (index + (low + self._head)) * self.stride + key
 
     def rows(self, column: int) -> npt.NDArray[Any]:
-        """A column as a matrix of the slices in use and the keys."""
-        return self.columns[column].reshape(self._room, self.stride)[self._head : self._head + len(self)]
+        """A column of dense cells as a matrix of the slices in use and the keys."""
+        return self._dense[column].reshape(self._room, self.stride)[self._head : self._head + len(self)]
+
+    def held(self, column: int) -> npt.NDArray[Any]:
+        """All that a column holds, to be looked at or changed in place."""
+        return self.rows(column) if self.sparse is None else self.sparse.held(column)
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the slices: those in use."""
-        columns = [np.ascontiguousarray(self.rows(i)) for i in range(len(self.columns))]
-        return {"starts": self.starts, "ends": self.ends, "stride": self.stride, "meet": self.meet, "columns": columns}
+        tree = {"starts": self.starts, "ends": self.ends, "stride": self.stride, "meet": self.meet, "keys": self._keys}
+        if self.sparse is not None:
+            return tree | {"sparse": self.sparse.dump()}
+        return tree | {"columns": [np.ascontiguousarray(self.rows(i)) for i in range(len(self._dense))]}
 
     def load(self, tree: dict[str, Any]) -> None:
         """Take over the slices of a snapshot."""
         self.starts, self.ends = tree["starts"], tree["ends"]
-        self.stride, self.meet = tree["stride"], tree["meet"]
-        self._room, self._head = len(self.starts), 0
-        self.columns = [column.reshape(-1) for column in tree["columns"]]
+        self.stride, self.meet, self._keys = tree["stride"], tree["meet"], tree["keys"]
+        self._head = 0
+        if "sparse" in tree:
+            self._room = 0
+            self.sparse = Sparse(self._cells, len(self))
+            self.sparse.load(tree["sparse"], len(self))
+        else:
+            self._room = len(self.starts)
+            self._dense = [column.reshape(-1) for column in tree["columns"]]
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
     def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
         """Mark the keys that have an event in some slice."""
+        if self.sparse is not None:
+            self.sparse.live_keys(live)
+            return
         for row in self.rows(0):  # slice by slice: a mask of all cells would be as large as a column
             live |= row[: len(live)] > 0
 
     def renumber(self, moved: Int64s) -> None:
         """Take over new key ids; those of forgotten keys are -1."""
         stay = kept_ids(moved)
+        self._keys = max(len(stay), 1)
+        if self.sparse is not None:
+            self.sparse.renumber(moved)
+            self.stride = max(self._keys, 2)
+            return
         self._resize(len(self), max(1, 1 << (len(stay) - 1).bit_length()) if len(stay) else 1, stay)
 
     # -- letting go --------------------------------------------------------------------------------------------------
@@ -219,7 +310,12 @@ class Slices:
         if gone < len(self) and gone * 4 < len(self) and gone * self.stride < SOME:
             return
         self.starts, self.ends = self.starts[gone:].copy(), self.ends[gone:].copy()
-        self._head += gone
         self.dropped += gone
+        if self.sparse is not None:
+            self.sparse.drop(gone)
+        else:
+            self._head += gone
         if not len(self):
             self._head, self.meet = 0, True
+        if self.dropped - self._checked >= max(len(self), 1):
+            self._check()
