@@ -247,9 +247,19 @@ def make(
     clock: Callable[[], Any] | None,
     sources: Iterable[str] | None = None,
     idle_source: object = None,
+    threads: int = 1,
 ) -> Engine:
     """An engine by name."""
-    return _class(engine)(spec, watermark, clock, Sources(sources, idle_source))
+    made = _class(engine)
+    if not isinstance(threads, int) or threads < 1:
+        raise SpecError(f"threads={threads!r} is not a number of threads. Give 1 or more.")
+    if threads == 1:
+        return made(spec, watermark, clock, Sources(sources, idle_source))
+    from muntin.slicing.parallel import Parallel
+
+    if made is not _slicing():
+        raise SpecError(f"threads={threads} with engine={engine!r}: only the slicing engine runs in several threads.")
+    return Parallel(spec, watermark, clock, Sources(sources, idle_source), threads)
 
 
 def apply(spec: Spec, frame: Any, engine: str) -> Any:

@@ -139,6 +139,7 @@ class Spec:
         clock: Callable[[], Any] | None = None,
         sources: Iterable[str] | None = None,
         idle_source: object = None,
+        threads: int = 1,
     ) -> Engine:
         """An embedded engine with state: `push(batch)`, `advance(watermark)`, `flush()`, `late()`.
 
@@ -149,6 +150,8 @@ class Spec:
         `sources` declares them, so that it waits for those that have not pushed yet; a source that has not pushed for
         `idle_source` of the clock (`"30 seconds"`) holds it back no longer, until it pushes again.
 
+        `threads` splits the rows by key over as many threads; the results are the same.
+
         >>> import muntin as mt
         >>> engine = mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count()).engine()
         >>> engine.push({"ts": [0, 1, 1_000_000]}).column("n").to_pylist()
@@ -156,7 +159,7 @@ class Spec:
         """
         from muntin.engine import make
 
-        return make(self.checked(), engine, watermark, clock, sources, idle_source)
+        return make(self.checked(), engine, watermark, clock, sources, idle_source, threads)
 
     def explain(self, frame: Any = None, *, rate: float | None = None, keys: int = 1) -> Explanation:
         """What it will do, and why: the class of each window, the properties of its aggregates, what follows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-__all__ = ["intern", "lookup", "refill", "rehash"]
+__all__ = ["intern", "lookup", "mix", "refill", "rehash", "scatter", "summed"]
 
 _i64 = types.int64
 _INTS = types.Array(_i64, 1, "C", readonly=True)
@@ -14,6 +14,7 @@ _BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 _INTS_OUT = types.Array(_i64, 1, "C")
 _BYTES_OUT = types.Array(types.uint8, 1, "C")
 _TABLE = types.Array(_i64, 2, "C")
+_HASHES = types.Array(types.uint64, 1, "C")
 
 
 @njit(_i64(_i64, _i64), cache=True, error_model="numpy", inline="always")
@@ -27,7 +28,7 @@ def _place(value, places):  # type: ignore[no-untyped-def]
     return np.int64(bits) & (places - 1)
 
 
-@njit(_i64(_INTS, _BOOLS, _i64, _TABLE, _INTS_OUT, _INTS_OUT, _INTS_OUT), cache=True, error_model="numpy")
+@njit(_i64(_INTS, _BOOLS, _i64, _TABLE, _INTS_OUT, _INTS_OUT, _INTS_OUT), cache=True, nogil=True, error_model="numpy")
 def lookup(values, valid, start, table, known, state, ids):  # type: ignore[no-untyped-def]
     """Write the id of each value to `ids`, from row `start` on; gives the row at which the table is full.
 
@@ -70,7 +71,7 @@ def lookup(values, valid, start, table, known, state, ids):  # type: ignore[no-u
     return len(values)
 
 
-@njit(types.void(_INTS, _i64, _i64, _TABLE), cache=True, error_model="numpy")
+@njit(types.void(_INTS, _i64, _i64, _TABLE), cache=True, nogil=True, error_model="numpy")
 def refill(known, size, null, table):  # type: ignore[no-untyped-def]
     """Fill an empty table with the first `size` values of `known`; `null` is the id of null, which has no place."""
     places = len(table)
@@ -84,7 +85,7 @@ def refill(known, size, null, table):  # type: ignore[no-untyped-def]
         table[at, 1] = i + 1
 
 
-@njit(types.void(_INTS, _INTS, _TABLE), cache=True, error_model="numpy")
+@njit(types.void(_INTS, _INTS, _TABLE), cache=True, nogil=True, error_model="numpy")
 def rehash(hashes, codes, table):  # type: ignore[no-untyped-def]
     """Fill an empty table with hashes and what stands beside them; hashes may be equal."""
     places = len(table)
@@ -99,6 +100,7 @@ def rehash(hashes, codes, table):  # type: ignore[no-untyped-def]
 @njit(
     types.void(_BYTES, _INTS, _BOOLS, _TABLE, _BYTES_OUT, _INTS_OUT, _INTS_OUT, _INTS_OUT),
     cache=True,
+    nogil=True,
     error_model="numpy",
 )
 def intern(data, ends, valid, table, known, known_ends, state, codes):  # type: ignore[no-untyped-def]
@@ -150,3 +152,55 @@ def intern(data, ends, valid, table, known, known_ends, state, codes):  # type: 
             table[at, 1] = found
         codes[i] = found - 1
     state[0] = size
+
+
+# -- hashes that are the same in every run and on every machine --------------------------------------------------------
+
+
+@njit(types.void(_INTS, _BOOLS, _HASHES), cache=True, nogil=True, error_model="numpy")
+def mix(values, valid, hashes):  # type: ignore[no-untyped-def]
+    """Mix one more column into the hash of each row; `valid` is empty where no row is null."""
+    masked = len(valid) > 0
+    for row in range(len(values)):
+        bits = np.uint64(values[row])
+        if masked and not valid[row]:
+            bits = np.uint64(0xD6E8FEB86659FD93)
+        bits ^= hashes[row] * np.uint64(0x9E3779B97F4A7C15)
+        bits ^= bits >> np.uint64(32)
+        bits *= np.uint64(0xD6E8FEB86659FD93)
+        bits ^= bits >> np.uint64(32)
+        bits *= np.uint64(0xD6E8FEB86659FD93)
+        bits ^= bits >> np.uint64(32)
+        hashes[row] = bits
+
+
+@njit(types.void(_BYTES, _INTS, _INTS_OUT), cache=True, nogil=True, error_model="numpy")
+def summed(data, ends, out):  # type: ignore[no-untyped-def]
+    """Write the hash (FNV-1a) of each byte string: string i is data[ends[i]:ends[i + 1]]."""
+    for i in range(len(out)):
+        bits = np.uint64(0xCBF29CE484222325)
+        for j in range(ends[i], ends[i + 1]):
+            bits = (bits ^ np.uint64(data[j])) * np.uint64(0x100000001B3)
+        out[i] = np.int64(bits)
+
+
+@njit(types.void(_HASHES, _INTS_OUT, _INTS_OUT), cache=True, nogil=True, error_model="numpy")
+def scatter(hashes, ends, rows):  # type: ignore[no-untyped-def]
+    """Write which rows belong to each part, part by part and in order; `ends` gets the end of each part in `rows`.
+
+    The part of a hash is its upper half as a fraction of all parts.
+    """
+    parts = len(ends)
+    for i in range(parts):
+        ends[i] = 0
+    for row in range(len(hashes)):
+        ends[np.int64(((hashes[row] >> np.uint64(32)) * np.uint64(parts)) >> np.uint64(32))] += 1
+    total = 0
+    for i in range(parts):
+        count = ends[i]
+        ends[i] = total
+        total += count
+    for row in range(len(hashes)):
+        part = np.int64(((hashes[row] >> np.uint64(32)) * np.uint64(parts)) >> np.uint64(32))
+        rows[ends[part]] = row
+        ends[part] += 1

@@ -30,6 +30,7 @@ def _after(keys, times, orders, at, key, time, order):  # type: ignore[no-untype
 @njit(
     types.void(_INTS, _INTS, _INTS, _INTS, _INTS, _INTS, _INTS_OUT),
     cache=True,
+    nogil=True,
     error_model="numpy",
 )
 def insertions(keys, times, orders, new_keys, new_times, new_orders, out):  # type: ignore[no-untyped-def]
@@ -58,7 +59,7 @@ def insertions(keys, times, orders, new_keys, new_times, new_orders, out):  # ty
         out[i] = at
 
 
-@njit(types.void(_INTS, _INTS, _INTS, _INTS, _INTS_OUT), cache=True, error_model="numpy")
+@njit(types.void(_INTS, _INTS, _INTS, _INTS, _INTS_OUT), cache=True, nogil=True, error_model="numpy")
 def lower_bounds(values, low, high, wanted, out):  # type: ignore[no-untyped-def]
     """Write the first place in low[i]..high[i] whose value is at least wanted[i]; high[i] where none is."""
     for i in range(len(wanted)):
@@ -72,7 +73,7 @@ def lower_bounds(values, low, high, wanted, out):  # type: ignore[no-untyped-def
         out[i] = first
 
 
-@njit(types.void(_INTS, _INTS, _INTS, _INTS_OUT), cache=True, error_model="numpy")
+@njit(types.void(_INTS, _INTS, _INTS, _INTS_OUT), cache=True, nogil=True, error_model="numpy")
 def running_max(values, starts, begin, out):  # type: ignore[no-untyped-def]
     """Write the largest value so far of each run; run r reaches from starts[r] to starts[r + 1], from begin[r] on."""
     for run in range(len(begin)):

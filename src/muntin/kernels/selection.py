@@ -18,7 +18,7 @@ _IN = types.Array(types.int64, 1, "C", readonly=True)
 _OUT = types.Array(types.int64, 1, "C")
 
 
-@njit(types.int64(_IN, _IN, _IN, _OUT, _OUT, _OUT), cache=True, error_model="numpy")
+@njit(types.int64(_IN, _IN, _IN, _OUT, _OUT, _OUT), cache=True, nogil=True, error_model="numpy")
 def run_lengths(values: Any, starts: Any, ends: Any, distinct: Any, upto: Any, offsets: Any) -> int:
     """Distinct values and rows up to each, of stretches of sorted values, one after the other; gives their number."""
     filled = 0
@@ -35,7 +35,7 @@ def run_lengths(values: Any, starts: Any, ends: Any, distinct: Any, upto: Any, o
     return filled
 
 
-@njit(types.void(_IN, _IN, _IN, _IN, _IN, _IN, _IN, _OUT, _OUT), cache=True, error_model="numpy")
+@njit(types.void(_IN, _IN, _IN, _IN, _IN, _IN, _IN, _OUT, _OUT), cache=True, nogil=True, error_model="numpy")
 def select(
     values: Any, upto: Any, offset: Any, size: Any, lo: Any, hi: Any, rank: Any, found: Any, following: Any
 ) -> None:

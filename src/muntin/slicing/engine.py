@@ -113,6 +113,9 @@ class Slicing(Engine):
         if self._layout is not None or self._ended:
             raise SpecError("restore() on an engine that has run. Make a new one: spec.engine().restore(data).")
         tree = unpack(data)
+        if "parts" in tree:
+            count = len(tree["parts"])
+            raise SpecError(f"the snapshot is of an engine with threads. Restore it with spec.engine(threads={count}).")
         if tree["spec"] != repr(self.spec) or tree["versions"] != self._versions():
             raise SpecError(
                 f"the snapshot is of another spec:\n{tree['spec']}\nRestore it with that one, or start afresh."
@@ -137,7 +140,7 @@ class Slicing(Engine):
 
     def _take(self, table: pa.Table, now: int | None) -> pa.Table | None:
         if self._straight is None:
-            return self._take_rows(table, now)
+            return self.take(table, now).table(table)
         late = LateRows(self._bound)
         done, newest = self._straight.take(table, now, late)
         if newest is not None:
@@ -145,19 +148,20 @@ class Slicing(Engine):
         early = late.table(table)
         if done == table.num_rows:
             return early
-        rest = self._take_rows(table.slice(done), now)
+        others = table.slice(done)
+        rest = self.take(others, now).table(others)
         found = [part for part in (early, rest) if part is not None]
         return pa.concat_tables(found) if found else None
 
-    def _take_rows(self, table: pa.Table, now: int | None) -> pa.Table | None:
-        """Decode, judge and take in."""
+    def take(self, table: pa.Table, now: int | None) -> LateRows:
+        """Decode, judge against the watermark so far and take in; gives the late and rejected rows."""
         batch, rejected = self._decoder.decode(table, now)
         late = LateRows(self._bound)
         if len(rejected):
             late.rejected(rejected.rows, rejected.reason)
         if len(batch):
             self._take_batch(batch, late)
-        return late.table(table)
+        return late
 
     def _take_batch(self, batch: Batch, late: LateRows) -> None:
         assert batch.newest is not None

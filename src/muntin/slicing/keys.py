@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from muntin.slicing.values import Interner, Mask, dtype_of, read, to_arrow, unwrapped
 
-__all__ = ["KeyTable"]
+__all__ = ["KeyTable", "key_bits"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -147,6 +147,20 @@ class _Numbers:
         return ids
 
 
+def key_bits(column: pa.ChunkedArray, dtype: np.dtype[Any]) -> tuple[Int64s, Mask | None]:
+    """Numbers as int64 that are equal where the keys are, and which are valid.
+
+    >>> key_bits(pa.chunked_array([[-0.0, 0.0]]), np.dtype(np.float64))
+    (array([0, 0]), None)
+    """
+    values, valid = read(column, dtype)
+    if dtype.kind == "f":
+        values = values.astype(np.float64) + 0.0  # -0.0 becomes 0.0
+        values[values != values] = np.nan  # there are many NaN, and one key
+        values = values.view(np.int64)
+    return np.ascontiguousarray(values.astype(np.int64, copy=False)), valid
+
+
 class _NumberColumn:
     """A key column of numbers, times or booleans."""
 
@@ -162,12 +176,7 @@ class _NumberColumn:
         return self._numbers.nbytes
 
     def encode(self, column: pa.ChunkedArray) -> Int64s:
-        values, valid = read(column, self._dtype)
-        if self._dtype.kind == "f":
-            values = values.astype(np.float64) + 0.0  # -0.0 becomes 0.0
-            values[values != values] = np.nan  # there are many NaN, and one key
-            values = values.view(np.int64)
-        return self._numbers.ids(np.ascontiguousarray(values.astype(np.int64, copy=False)), valid)
+        return self._numbers.ids(*key_bits(column, self._dtype))
 
     def array(self, ids: Int64s) -> pa.Array:
         values = self._numbers.known[ids]

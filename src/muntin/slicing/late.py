@@ -43,6 +43,13 @@ class LateRows:
         start, end = (zeros, zeros) if bounds is None else bounds
         self._bounds.append((start, end, np.full(len(rows), bounds is None)))
 
+    def extend(self, other: LateRows, rows: Int64s) -> None:
+        """Take over what was collected of a part of the batch; `rows` are where its rows stand in the whole."""
+        self._rows += [rows[part] for part in other._rows]
+        self._reasons += other._reasons
+        self._queries += other._queries
+        self._bounds += other._bounds
+
     def table(self, table: pa.Table) -> pa.Table | None:
         """The late rows of a batch in the order of arrival, within a row in the order of the queries."""
         if not self._rows:

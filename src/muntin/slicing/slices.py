@@ -21,7 +21,10 @@ __all__ = ["Cells", "Partials", "Slices"]
 Int64s = npt.NDArray[np.int64]
 
 SMALL = 1 << 17  # cells up to which they are dense, however empty
-FEW, MOST = 0.2, 0.4  # the share of the keys in a slice below which cells turn sparse, above which they turn dense
+# The share of the keys in a slice below which cells turn sparse, above which they turn dense. 20 tumbling windows,
+# 20,000 keys, M rows per second dense and sparse: at 5 % 0.36 and 0.94, at 18 % 1.0 and 1.4, at 33 % 2.0 and 1.7, at
+# 55 % 3.0 and 2.0.
+FEW, MOST = 0.2, 0.4
 AHEAD = 16  # how many times the longest stretch of a batch so far
 MANY = 16_384  # cells made ahead at the most
 SOME = 8_192  # cells that may stay although no window needs them any more

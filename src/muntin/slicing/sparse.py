@@ -21,7 +21,7 @@ Partials = list[npt.NDArray[Any]]
 _NO_MASK = np.empty(0, np.bool_)
 _KEY = 0xFFFFFFFF  # a pair is the serial number of a slice and below it, in 32 bits, a key
 LEAST = 1_024  # places of the table at first
-AT_ONCE = 1 << 22  # cells of windows that are put together at once: 100 MB
+AT_ONCE = 1 << 20  # cells of windows that are put together at once: 48 MB
 
 
 class Cells(Protocol):
@@ -151,17 +151,21 @@ class Sparse:
 
     def merged(self, a: Int64s, b: Int64s, keys: int) -> tuple[Int64s, Int64s, Partials]:
         """Windows over slices a to b: which window and key, and the combined partials, for all keys that have any."""
+        if not len(a):
+            none = np.empty(0, np.int64)
+            return none, none, self._cells.merge_gather(none, none, none, self.columns)
+        if len(self._slots) < keys:
+            self._slots, self._base = np.full(max(keys, 2 * len(self._slots)), -1), 0
         upto = np.concatenate([[0], np.cumsum(self._counts[self._serials])])
         visits = upto[b] - upto[a]
         ends = np.cumsum(visits)
-        parts = []
+        parts: list[Partials] = []
+        room = [np.empty(min(max(AT_ONCE, int(visits.max())), int(ends[-1])), np.int64) for _ in range(6)]
         first = 0
         while first < len(a):
             done = int(ends[first - 1]) if first else 0
             last = max(int(np.searchsorted(ends, done + AT_ONCE, "right")), first + 1)
-            some = slice(first, last)
-            which, key, partials = self._together(a[some], b[some], int(visits[some].sum()), keys)
-            parts.append([which + first, key, *partials])
+            parts.append(self._together(a[first:last], b[first:last], first, int(ends[last - 1]) - done, room))
             first = last
         if len(parts) == 1:
             which, key, *partials = parts[0]
@@ -169,12 +173,11 @@ class Sparse:
             which, key, *partials = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
         return which, key, partials
 
-    def _together(self, a: Int64s, b: Int64s, visits: int, keys: int) -> tuple[Int64s, Int64s, Partials]:
+    def _together(self, a: Int64s, b: Int64s, first: int, visits: int, room: list[Int64s]) -> Partials:
+        """Some of the windows, counted from `first`: which, key, and the partials."""
         from muntin.kernels.cells import group, place
 
-        if len(self._slots) < keys:
-            self._slots, self._base = np.full(max(keys, 2 * len(self._slots)), -1), 0
-        cells, rows, which, key, counts = (np.empty(visits, np.int64) for _ in range(5))
+        cells, rows, which, key, counts, index = (part[:visits] for part in room)
         found = group(
             a, b, self._serials, self._heads, self._following, self._pairs, self._base, self._slots, cells, rows, which,
             key, counts,
@@ -182,9 +185,8 @@ class Sparse:
         self._base += found
         hi = np.cumsum(counts[:found])
         lo = hi - counts[:found]
-        index = np.empty(visits, np.int64)
         place(cells, rows, lo.copy(), index)
-        return which[:found].copy(), key[:found].copy(), self._cells.merge_gather(lo, hi, index, self.columns)
+        return [which[:found] + first, key[:found].copy(), *self._cells.merge_gather(lo, hi, index, self.columns)]
 
     def held(self, column: int) -> npt.NDArray[Any]:
         """A column of all cells, those of slices that are gone included."""

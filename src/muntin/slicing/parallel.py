@@ -1,0 +1,202 @@
+"""One engine in several threads: keys are split by a hash, and each part has a slicing engine of its own.
+
+All parts see the same watermarks, so they give together what one engine gives. Compiled kernels, Arrow and most of
+NumPy run outside of Python's lock; functions of a user's own that are not compiled do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.engine import Engine
+from muntin.errors import SpecError
+from muntin.layout import Layout, layout
+from muntin.slicing.engine import Slicing
+from muntin.slicing.keys import key_bits
+from muntin.slicing.late import LateRows
+from muntin.slicing.values import Interner, dtype_of, unwrapped
+from muntin.sources import Sources
+from muntin.spec import Spec
+from muntin.state.blob import pack, unpack
+from muntin.windows import NEVER
+
+__all__ = ["Parallel", "split"]
+
+Int64s = npt.NDArray[np.int64]
+Out = TypeVar("Out")
+
+_NO_MASK = np.empty(0, np.bool_)
+
+
+class Parallel(Engine):
+    """A slicing engine per thread, each for a part of the keys. Made by `spec.engine(threads=n)`.
+
+    >>> import muntin as mt
+    >>> spec = mt.over("ts", by="key").window("s", mt.tumbling("1 second"), n=mt.count())
+    >>> engine = spec.engine(threads=2)
+    >>> engine.push({"ts": [0, 1, 2, 1_000_000], "key": ["a", "b", "a", "a"]}).num_rows
+    2
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        watermark: str,
+        clock: Callable[[], Any] | None,
+        sources: Sources | None,
+        threads: int,
+    ) -> None:
+        super().__init__(spec, watermark, clock, sources)
+        if not spec.by:
+            raise SpecError(
+                f"threads={threads} splits the rows by key, and this spec has no keys. Name key columns with "
+                f"over(..., by=...), or leave threads= out."
+            )
+        self._parts = [Slicing(spec, "manual") for _ in range(threads)]
+        self._pool: ThreadPoolExecutor | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of state of all parts."""
+        return sum(part.nbytes for part in self._parts)
+
+    def _begin(self, bound: Layout) -> None:
+        self._bound = bound
+        # Other columns are only in the late output, which takes them from the whole batch.
+        used = {*bound.spec.by, bound.spec.time, bound.spec.order}
+        for query in bound.queries:
+            used |= {*query.window.columns, getattr(query.window, "on", None)}
+            used.update(name for aggregate in query.aggregates.values() for name in aggregate.aggregate.columns)
+        self._used = [name in used for name in bound.schema.names]
+        for part in self._parts:
+            part._layout = bound
+            part._begin(bound)
+
+    def _each(self, call: Callable[[int], Out]) -> list[Out]:
+        """A call for each part, all at once; the first error, if any, once all have ended."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(len(self._parts) - 1, "muntin")
+        # This thread works as well.
+        others = [self._pool.submit(call, i) for i in range(1, len(self._parts))]
+        try:
+            first = call(0)
+        finally:
+            for other in others:
+                other.exception()
+        return [first, *(other.result() for other in others)]
+
+    def _take(self, table: pa.Table, now: int | None) -> pa.Table | None:
+        places = split([table.column(name) for name in self.spec.by], len(self._parts))
+
+        def take(i: int) -> LateRows:
+            part, rows = self._parts[i], places[i]
+            part._watermark, part._newest = self._watermark, None
+            if not len(rows):
+                return LateRows(self._bound)
+            return part.take(self._rows(table, rows), now)
+
+        late = LateRows(self._bound)
+        for found, rows in zip(self._each(take), places, strict=True):
+            late.extend(found, rows)
+        for part in self._parts:
+            if part._newest is not None:
+                self._newest = part._newest if self._newest is None else max(self._newest, part._newest)
+        return late.table(table)
+
+    def _rows(self, table: pa.Table, rows: Int64s) -> pa.Table:
+        """Some rows; columns that no part looks at are nulls."""
+        index = pa.array(rows)
+        columns = [
+            column.take(index) if used else pa.nulls(len(rows), column.type)
+            for column, used in zip(table.columns, self._used, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, schema=table.schema)
+
+    def _report(self, flush: bool) -> pa.Table:
+        def report(i: int) -> pa.Table:
+            part = self._parts[i]
+            part._watermark = self._watermark
+            return part._report(flush)
+
+        tables = self._each(report)
+        if flush and self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+        some = [table for table in tables if table.num_rows]
+        return by_end(some) if len(some) > 1 else (some or tables)[0]
+
+    def snapshot(self) -> bytes:
+        """The state of all parts as bytes; see `restore`."""
+        tree: dict[str, Any] = {"spec": repr(self.spec), "ended": self._ended, "sources": self._sources.dump()}
+        tree |= {"watermark": self._watermark, "newest": self._newest, "late": self._late}
+        tree["schema"] = None if self._layout is None else self._layout.schema
+        tree["parts"] = self._each(lambda i: self._parts[i].snapshot())
+        return pack(tree)
+
+    def restore(self, data: bytes) -> None:
+        """Take over the state of a snapshot of an engine of the same spec and threads; this one must be new."""
+        if self._layout is not None or self._ended:
+            raise SpecError("restore() on an engine that has run. Make a new one: spec.engine().restore(data).")
+        tree = unpack(data)
+        count = len(tree.get("parts", [None]))
+        if count != len(self._parts):
+            given = f"threads={count}" if count > 1 else "one thread"
+            way = f"spec.engine(threads={count})" if count > 1 else "spec.engine()"
+            raise SpecError(
+                f"the snapshot is of an engine with {given}, this one has threads={len(self._parts)}: keys are split "
+                f"differently. Restore it with {way}."
+            )
+        self._each(lambda i: self._parts[i].restore(tree["parts"][i]))
+        self._watermark, self._newest = tree["watermark"], tree["newest"]
+        self._late, self._ended = tree["late"], tree["ended"]
+        self._sources.load(tree["sources"])
+        if tree["schema"] is not None:
+            bound = layout(self.spec, tree["schema"])
+            restored = self._parts
+            self._parts = []  # they have begun
+            self._begin(bound)
+            self._parts, self._layout = restored, bound
+
+
+def split(keys: list[pa.ChunkedArray], parts: int) -> list[Int64s]:
+    """The rows of each part, in order. The part of a key depends on its value alone, in every run.
+
+    Null is a key; NaN equals NaN and -0.0 equals 0.0.
+
+    >>> [rows.tolist() for rows in split([pa.chunked_array([[0.0, 1.0, -0.0, None]])], 2)]
+    [[0, 2], [1, 3]]
+    """
+    from muntin.kernels.hashing import mix, scatter
+
+    hashes = np.zeros(len(keys[0]), np.uint64)
+    for column in keys:
+        values, valid = _bits(unwrapped(column))
+        mix(values, _NO_MASK if valid is None else valid, hashes)
+    rows, ends = np.empty(len(hashes), np.int64), np.empty(parts, np.int64)
+    scatter(hashes, ends, rows)
+    return np.split(rows, ends[:-1])
+
+
+def _bits(column: pa.ChunkedArray) -> tuple[Int64s, npt.NDArray[np.bool_] | None]:
+    """A key column as numbers: themselves, or hashes of texts and bytes, of each distinct one once."""
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), np.int64), None
+    dtype = dtype_of(column.type)
+    if dtype is not None:
+        return key_bits(column, dtype)
+    texts = Interner(column.type)
+    codes = texts.encode_with_null(column)
+    return texts.hashes()[codes], None
+
+
+def by_end(tables: list[pa.Table]) -> pa.Table:
+    """Results of several parts in the order of their ends, those without an end last."""
+    whole = pa.concat_tables(tables)
+    ends = [chunk.field("end").cast(pa.int64()).fill_null(NEVER).to_numpy() for chunk in whole.column("window").chunks]
+    return whole.take(pa.array(np.argsort(np.concatenate(ends), kind="stable")))
