@@ -251,8 +251,8 @@ def make(
 ) -> Engine:
     """An engine by name."""
     made = _class(engine)
-    if not isinstance(threads, int) or threads < 1:
-        raise SpecError(f"threads={threads!r} is not a number of threads. Give 1 or more.")
+    if not isinstance(threads, int) or not 1 <= threads <= 1024:
+        raise SpecError(f"threads={threads!r} is not a number of threads. Give 1 or more, up to 1024.")
     if threads == 1:
         return made(spec, watermark, clock, Sources(sources, idle_source))
     from muntin.slicing.parallel import Parallel

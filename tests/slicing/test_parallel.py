@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muntin as mt
+from muntin.slicing import parallel
 from muntin.slicing.parallel import split
 from tests.slicing.test_compaction import passing
 from tests.slicing.test_engine import check, steps_of
@@ -29,7 +30,9 @@ def test_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, steps, restarts, threads=data.draw(st.sampled_from([2, 3])))
 
 
-def test_results_come_by_their_ends_and_late_rows_as_they_came() -> None:
+@pytest.mark.parametrize("piece", [1, 1_000_000], ids=["lined up", "sorted"])
+def test_results_come_by_their_ends_and_late_rows_as_they_came(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    monkeypatch.setattr(parallel, "PIECE", piece)
     random = np.random.default_rng(5)
     table = pa.table({"ts": np.arange(5_000) - random.integers(0, 100, 5_000), "key": random.integers(0, 50, 5_000)})
     spec = mt.over("ts", by="key", disorder="20 us", max_ahead=None).window("w", mt.tumbling("10 us"), n=mt.count())
@@ -80,12 +83,7 @@ def in_python(text: str | None, parts: int) -> int:
 
 def test_a_key_has_one_part_whatever_it_is_written_as() -> None:
     def part_of(values: list[Any], type_: pa.DataType, parts: int = 64) -> list[int]:
-        found = split([pa.chunked_array([pa.array(values, type_)])], parts)
-        which = np.empty(len(values), np.int64)
-        for part, rows in enumerate(found):
-            which[rows] = part
-            assert (np.diff(rows) > 0).all()
-        return which.tolist()
+        return split([pa.chunked_array([pa.array(values, type_)])], parts).tolist()
 
     for type_ in (pa.float32(), pa.float64()):
         zero, minus, nan, other, one = part_of([0.0, -0.0, math.nan, -math.nan, 1.5], type_)
@@ -106,8 +104,8 @@ def test_a_key_has_one_part_whatever_it_is_written_as() -> None:
 
 def test_pairs_of_keys_spread() -> None:
     a, b = (pa.chunked_array([part.reshape(-1)]) for part in np.meshgrid(np.arange(100), np.arange(100)))
-    sizes = [len(rows) for rows in split([a, b], 4)]
-    assert sum(sizes) == 10_000
+    sizes = np.bincount(split([a, b], 4))
+    assert len(sizes) == 4
     assert min(sizes) > 2_200
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-__all__ = ["intern", "lookup", "mix", "refill", "rehash", "scatter", "summed"]
+__all__ = ["intern", "lookup", "mix", "parts_of", "refill", "rehash", "summed"]
 
 _i64 = types.int64
 _INTS = types.Array(_i64, 1, "C", readonly=True)
@@ -15,6 +15,7 @@ _INTS_OUT = types.Array(_i64, 1, "C")
 _BYTES_OUT = types.Array(types.uint8, 1, "C")
 _TABLE = types.Array(_i64, 2, "C")
 _HASHES = types.Array(types.uint64, 1, "C")
+_PARTS = types.Array(types.uint16, 1, "C")
 
 
 @njit(_i64(_i64, _i64), cache=True, error_model="numpy", inline="always")
@@ -184,23 +185,10 @@ def summed(data, ends, out):  # type: ignore[no-untyped-def]
         out[i] = np.int64(bits)
 
 
-@njit(types.void(_HASHES, _INTS_OUT, _INTS_OUT), cache=True, nogil=True, error_model="numpy")
-def scatter(hashes, ends, rows):  # type: ignore[no-untyped-def]
-    """Write which rows belong to each part, part by part and in order; `ends` gets the end of each part in `rows`.
-
-    The part of a hash is its upper half as a fraction of all parts.
-    """
-    parts = len(ends)
-    for i in range(parts):
-        ends[i] = 0
+@njit(types.void(_HASHES, _i64, _PARTS), cache=True, nogil=True, error_model="numpy")
+def parts_of(hashes, parts, out):  # type: ignore[no-untyped-def]
+    """Write the part of each hash: its upper half as a fraction of all parts."""
+    # Counting and scattering the rows in one loop took 360 us for 65,536 rows; this takes 15, and finding the rows of a
+    # part with NumPy 40, in the thread that needs them.
     for row in range(len(hashes)):
-        ends[np.int64(((hashes[row] >> np.uint64(32)) * np.uint64(parts)) >> np.uint64(32))] += 1
-    total = 0
-    for i in range(parts):
-        count = ends[i]
-        ends[i] = total
-        total += count
-    for row in range(len(hashes)):
-        part = np.int64(((hashes[row] >> np.uint64(32)) * np.uint64(parts)) >> np.uint64(32))
-        rows[ends[part]] = row
-        ends[part] += 1
+        out[row] = ((hashes[row] >> np.uint64(32)) * np.uint64(parts)) >> np.uint64(32)
