@@ -16,6 +16,7 @@ from muntin.errors import FrameError
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.slicing.plan import is_sliced, way
 from muntin.slicing.slicer import Slicer
+from muntin.slicing.slices import FEW, SMALL
 from muntin.slicing.texts import coded
 from muntin.slicing.values import dtype_of, is_opaque, stored
 from muntin.spec import Spec
@@ -26,6 +27,7 @@ __all__ = ["TABLE_1", "Held", "Part", "Predicted", "assumed", "held", "predicted
 
 SECOND = 1_000_000
 SPAN = 16  # bytes of the start and the end of a slice or bucket
+SPARSE = 48  # bytes that a cell has on top where only those with events exist: two places of a table, key, next one
 OWN = 32  # bytes that each kept event has beside its values: key, time, arrival, and which queries need it
 
 
@@ -243,7 +245,7 @@ def predicted(bound: Layout, rate: float, keys: int = 1, batch: float = 0) -> Pr
         reach = behind + max(longest(query) for query in sliced) / SECOND
         slices = math.ceil(reach * Slicer([query.window for query in sliced]).per_second()) + 2
         cell = cell_bytes(bound)
-        parts.append(Part("slices", slices * keys, cell + SPAN / keys, _own(sliced)))
+        parts.append(_cells(slices, reach * rate / slices, keys, cell, _own(sliced)))
         sessions = sum(isinstance(query.window, Session) for query in sliced)
         if sessions:
             parts.append(Part("open sessions", sessions * keys, cell))
@@ -253,6 +255,14 @@ def predicted(bound: Layout, rate: float, keys: int = 1, batch: float = 0) -> Pr
         notes = dict.fromkeys(note for _, note in kept if note)
         parts.append(Part("kept events", max(count for count, _ in kept), event_bytes(bound), "; ".join(notes)))
     return Predicted(tuple(parts))
+
+
+def _cells(slices: int, events: float, keys: int, cell: int, note: str) -> Part:
+    """Cells of all keys, or only those that have an event where few have: `events` is how many there are in a slice."""
+    filled = keys * -math.expm1(-events / keys)  # keys come at random
+    if keys > 1 and slices * keys > SMALL and filled < FEW * keys:
+        return Part("slices, only cells with events", slices * filled, cell + SPARSE, note)
+    return Part("slices", slices * keys, cell + SPAN / keys, note)
 
 
 def _own(sliced: list[BoundQuery]) -> str:
