@@ -47,12 +47,14 @@ def batch(first: int, rows: int, keys: int, rate: int, seed: int) -> pa.Table:
 
 def test_the_layout_follows_the_fill() -> None:
     #             keys of a slice    cells
-    # first       2,000 of 50,000    sparse
+    # first       1,000 of 20,000    sparse
     # then        all of 500         dense, once the many keys are forgotten
-    # then        2,000 of 50,000    sparse again
-    spec = mt.over("ts", by="key").window("w", mt.sliding("4 seconds", every="1 second"), n=mt.count(), top=mt.max("x"))
+    # then        1,000 of 20,000    sparse again
+    spec = mt.over("ts", by="key").window(
+        "w", mt.sliding("20 seconds", every="1 second"), n=mt.count(), top=mt.max("x")
+    )
     engine, tables, seen, first = spec.engine(), [], [], 0
-    stream = [(50_000, 2_000)] * 10 + [(500, 10_000)] * 10 + [(50_000, 2_000)] * 10
+    stream = [(200_000, 1_000)] * 10 + [(500, 10_000)] * 10 + [(200_000, 1_000)] * 10
     pushed = []
     for seed, (keys, rate) in enumerate(stream):
         rows = batch(0, 4 * rate, keys, rate, seed)
@@ -62,9 +64,9 @@ def test_the_layout_follows_the_fill() -> None:
         tables.append(engine.push(rows))
         seen.append(engine._sliced.slices.sparse is not None)  # type: ignore[attr-defined]
     tables.append(engine.flush())
-    assert seen[5:10] == [True] * 5
-    assert seen[15:20] == [False] * 5
-    assert seen[25:] == [True] * 5
+    assert seen[6:10] == [True] * 4
+    assert seen[16:20] == [False] * 4
+    assert seen[26:] == [True] * 4
     # Dense cells, and one batch, as the other way to the same results.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(slices, "FEW", 0.0)

@@ -301,8 +301,9 @@ class Slices:
         if self.sparse is not None:
             self.sparse.renumber(moved)
             self.stride = max(self._keys, 2)
-            return
-        self._resize(len(self), max(1, 1 << (len(stay) - 1).bit_length()) if len(stay) else 1, stay)
+        else:
+            self._resize(len(self), 1 << (self._keys - 1).bit_length(), stay)
+        self._check()  # of fewer keys slices hold more
 
     # -- letting go --------------------------------------------------------------------------------------------------
 
