@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -11,12 +12,14 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from muntin.aggregates import Aggregate
 from muntin.errors import EngineEnded, FrameError, RejectedRows, SpecError, nearest
 from muntin.frames import to_arrow
 from muntin.layout import Layout, layout
 from muntin.sources import Sources
 from muntin.spec import Spec
-from muntin.units import microseconds
+from muntin.units import microseconds, moment
+from muntin.windows import Window
 
 __all__ = ["AUTO", "ENGINES", "Engine", "apply", "make"]
 
@@ -55,6 +58,10 @@ class Engine(ABC):
         self._ended = False
         self._watermark: int | None = None
         self._newest: int | None = None
+        self._seen: int | None = None
+        """The largest time of all rows so far, whichever source they came from."""
+        self._since: dict[str, int] = {}
+        """From when queries are exact that were added while the engine ran."""
 
     @property
     def nbytes(self) -> int:
@@ -126,9 +133,82 @@ class Engine(ABC):
         """The state as bytes, for `restore`; only engines for use have it."""
         raise SpecError(f"{type(self).__name__} has no snapshots. Use engine='auto'.")
 
-    def restore(self, data: bytes) -> None:
-        """Take over the state of a snapshot of an engine of the same spec; this one must be new."""
+    def restore(self, data: bytes, *, changed: bool = False) -> None:
+        """Take over the state of a snapshot of an engine of the same spec; this one must be new.
+
+        With `changed` its windows may be others: those that are the same go on, those that are gone are removed, new
+        ones are added as by `add_window`.
+        """
         raise SpecError(f"{type(self).__name__} has no snapshots. Use engine='auto'.")
+
+    # -- adding and removing windows ---------------------------------------------------------------------------------
+
+    @property
+    def starts(self) -> dict[str, dt.datetime | None]:
+        """From when each window is exact, in UTC; None: from the beginning. See `add_window`.
+
+        >>> import muntin as mt
+        >>> mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count()).engine().starts
+        {'s': None}
+        """
+        since = {query.name: self._since.get(query.name) for query in self.spec.queries}
+        return {name: None if start is None else moment(start) for name, start in since.items()}
+
+    def add_window(self, name: str, window: Window, /, **aggregates: Aggregate) -> dt.datetime | None:
+        """Add a window while the engine runs; takes what `Spec.window` takes, and gives from when it is exact.
+
+        It has only windows that start then or later, and an event misses none before. These windows are what they
+        would be had the query been there from the beginning: for tumbling, sliding and cumulative windows and for
+        sessions, in time. All other windows depend on what came before; they are what they would be if the stream
+        began then. Where slices that are there have the edges and the aggregates of the new window, it starts with
+        the first of them that it can use; else with its first edge after the newest event. None means from the
+        beginning: no event has come, or none that it needs is gone.
+
+        >>> import muntin as mt
+        >>> engine = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count()).engine()
+        >>> _ = engine.push({"ts": [0, 1_500_000]})
+        >>> engine.add_window("half", mt.tumbling("500 ms"), n=mt.count()).isoformat()
+        '1970-01-01T00:00:02+00:00'
+        >>> engine.push({"ts": [2_000_000, 2_500_000]})["query"].to_pylist()
+        ['s', 'half']
+        """
+        self._check_open("add_window")
+        self._alter(self.spec.window(name, window, **aggregates))
+        return self.starts[name]
+
+    def remove_window(self, name: str) -> None:
+        """Remove a window while the engine runs: what was not reported of it will not be.
+
+        Slices that only this window had apart become one, and what only it needed is dropped.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count())
+        >>> engine = spec.window("half", mt.tumbling("500 ms"), n=mt.count()).engine()
+        >>> _ = engine.push({"ts": [0, 300_000]})
+        >>> engine.remove_window("half")
+        >>> engine.spec == spec, engine.push({"ts": [1_000_000]})["n"].to_pylist()
+        (True, [2])
+        """
+        self._check_open("remove_window")
+        spec = self.spec.without(name)
+        if not spec.queries:
+            raise SpecError(
+                f"{name!r} is the only window of this engine, and an engine has at least one. Add another with "
+                f"add_window() first, or flush() this engine and make a new one."
+            )
+        self._alter(spec)
+
+    def _alter(self, spec: Spec) -> None:
+        if self._layout is None:  # nothing has come, so nothing is to be carried over
+            self.spec = spec
+        else:
+            self._change(layout(spec, self._layout.schema))
+        names = {query.name for query in spec.queries}
+        self._since = {name: start for name, start in self._since.items() if name in names}
+
+    def _change(self, bound: Layout) -> None:
+        """Go on with another spec: queries of the same name go on, others are removed or added."""
+        raise SpecError(f"{type(self).__name__} cannot change its windows. Use engine='auto'.")
 
     def _run(self, table: pa.Table | None, watermark: int | Literal["auto"] | None, flush: bool) -> pa.Table:
         if table is not None:
@@ -138,6 +218,8 @@ class Engine(ABC):
             return pa.table({})
         if table is not None:
             late = self._take(table, self.now())
+            if self._newest is not None:
+                self._seen = self._newest if self._seen is None else max(self._seen, self._newest)
             if late is not None and late.num_rows:
                 self._late.append(late)
         self._move(watermark)

@@ -79,6 +79,17 @@ class Spec:
         query = Query(name, window, tuple(aggregates.items()))
         return replace(self, queries=(*self.queries, query))
 
+    def without(self, name: str) -> Spec:
+        """This spec without one of its windows.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").window("minute", mt.tumbling("1 minute"), n=mt.count())
+        >>> spec.window("visit", mt.session("30 seconds"), n=mt.count()).without("visit") == spec
+        True
+        """
+        gone = query_named(self, name)
+        return replace(self, queries=tuple(query for query in self.queries if query is not gone))
+
     def _check_name(self, name: object) -> None:
         if not isinstance(name, str) or not name:
             raise SpecError(

@@ -16,7 +16,7 @@ import numpy as np
 
 from muntin.errors import SpecError
 
-__all__ = ["MAX_TIME", "MIN_TIME", "Length", "Measure", "duration", "length", "microseconds", "show_duration"]
+__all__ = ["MAX_TIME", "MIN_TIME", "Length", "Measure", "duration", "length", "microseconds", "moment", "show_duration"]
 
 MIN_TIME = -62_135_596_800_000_000
 """The first microsecond of year 1."""
@@ -141,6 +141,15 @@ def microseconds(value: object, what: str) -> int:
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return int(value)
     raise SpecError(f"{what} must be a datetime or int64 microseconds, got {value!r}.")
+
+
+def moment(micros: int) -> dt.datetime:
+    """A point in time as a datetime in UTC; past the year 9999, the last moment of it.
+
+    >>> moment(1_000_000).isoformat()
+    '1970-01-01T00:00:01+00:00'
+    """
+    return _EPOCH + dt.timedelta(microseconds=min(micros, MAX_TIME))
 
 
 def show_duration(micros: int) -> str:

@@ -21,6 +21,7 @@ from muntin.reference.events import Event, Key, Missed, Win, canonical
 from muntin.reference.families import family
 from muntin.reference.family import Family
 from muntin.spec import Spec
+from muntin.starting import start_after
 from muntin.units import microseconds
 
 __all__ = ["Reference", "Run", "run"]
@@ -77,10 +78,26 @@ class Reference(Engine):
 
     def _begin(self, bound: Layout) -> None:
         self._bound = bound
-        self._families: list[Family] = [family(query, bound) for query in bound.queries]
+        self._families: list[Family] = [self._family(query) for query in bound.queries]
         self._keys: dict[Key, Key] = {}
         self._states: list[dict[Key, KeyState]] = [{} for _ in bound.queries]
         self._arrivals = itertools.count()
+
+    def _family(self, query: BoundQuery) -> Family:
+        kind = family(query, self._bound)
+        kind.since = self._since.get(query.name)
+        return kind
+
+    def _change(self, bound: Layout) -> None:
+        """Queries of the same name go on; one that is new sees no event up to the newest."""
+        before = {query.name: states for query, states in zip(self._bound.queries, self._states, strict=True)}
+        self._bound = self._layout = bound
+        self.spec = bound.spec
+        if self._seen is not None:
+            added = [query for query in bound.queries if query.name not in before]
+            self._since |= {query.name: start_after(query.window, self._seen) for query in added}
+        self._families = [self._family(query) for query in bound.queries]
+        self._states = [before.get(query.name, {}) for query in bound.queries]
 
     # -- taking rows in --------------------------------------------------------------------------------------------
 
@@ -94,6 +111,8 @@ class Reference(Engine):
                 continue
             self._newest = event.time if self._newest is None else max(self._newest, event.time)
             for query, kind, states in zip(self._bound.queries, self._families, self._states, strict=True):
+                if kind.ignores(event):
+                    continue
                 state = states.get(key)
                 if state is None:
                     state = states[key] = KeyState(mark=self._fresh_mark(kind))
@@ -101,7 +120,7 @@ class Reference(Engine):
                     late.append(Late(row, "null measure", query.name, None))
                     continue
                 missed = None if state.mark is None else kind.judge(event, state.mark)
-                if missed is not None:
+                if missed is not None and not kind.before(event):
                     late.append(Late(row, "late", query.name, missed))
                 if missed is None or kind.takes_late:
                     taken.append((state, event))
@@ -189,7 +208,7 @@ class Reference(Engine):
         self, index: int, query: BoundQuery, kind: Family, key: Key, state: KeyState, flush: bool
     ) -> Iterable[Row]:
         watermark = self._watermark
-        wins = kind.windows(state.taken)
+        wins = kind.existing(state.taken)
         still_open = [win for win in wins if state.mark is None or not kind.past(win, state.mark)]
         for identity, report in list(state.reported.items()):
             gone = state.mark is None or not kind.past(report.win, state.mark)

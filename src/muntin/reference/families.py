@@ -75,6 +75,8 @@ class Fixed(Family):
     def judge(self, event: Event, mark: Any) -> Missed | None:
         """The closed windows that contain it, from the start of the first to the end of the last."""
         closed = [(start, end) for start, end in self.containing(self.along(event)) if end <= mark]
+        if self.since is not None and self.measure is None:
+            closed = [(start, end) for start, end in closed if start >= self.since]
         if not closed:
             return None
         if self.measure is not None:
@@ -84,6 +86,10 @@ class Fixed(Family):
 
 class Sessions(Family):
     """Events at most `gap` apart, along time or another column; watermarks are rounded down to a cell."""
+
+    def ignores(self, event: Event) -> bool:
+        """In time none is ignored: an event before the start may be the beginning of a session that goes on."""
+        return self.measure is not None and self.before(event)
 
     def rounded(self, at: int | None) -> int | None:
         """Down to the edge of a cell."""

@@ -25,6 +25,8 @@ class Family:
     """Whether an event that misses some windows still counts in others."""
     measure: str | None = None
     """The column of `on=`."""
+    since: int | None = None
+    """Where the query was added later: from when it is exact. It has only windows that start then or later."""
 
     def __init__(self, bound: BoundQuery, layout: Layout) -> None:
         self.window: Any = bound.window
@@ -35,6 +37,18 @@ class Family:
     def windows(self, events: list[Event]) -> list[Win]:
         """The windows that exist, from all events taken, which come in order."""
         raise NotImplementedError
+
+    def existing(self, events: list[Event]) -> list[Win]:
+        """The windows that exist and start no earlier than the query."""
+        return [win for win in self.windows(events) if self.since is None or win.start >= self.since]
+
+    def before(self, event: Event) -> bool:
+        """Whether an event is earlier than all windows of the query, so that it misses none."""
+        return self.since is not None and event.time < self.since
+
+    def ignores(self, event: Event) -> bool:
+        """Whether an event is not looked at."""
+        return self.before(event)
 
     def due(self, win: Win, events: list[Event], watermark: int) -> bool:
         """Whether a window is to be reported: the watermark has reached its end."""

@@ -132,7 +132,12 @@ class Decoder:
         """What a snapshot holds: the keys and the texts in the order of their numbers."""
         keys = self.keys.arrays(np.arange(self.keys.size)) if self._by else []
         texts = {name: words.decode(np.arange(len(words))) for name, words in self.interners.items()}
-        return {"arrived": self._arrived, "keys": keys, "texts": texts}
+        return {
+            "arrived": self._arrived,
+            "keys": keys,
+            "texts": texts,
+            "columns": [name for _, name, _, _ in self._named],
+        }
 
     def load(self, tree: dict[str, Any]) -> None:
         """Take over what a snapshot holds: the same values get the same numbers again."""
@@ -140,7 +145,14 @@ class Decoder:
         if self._by and len(tree["keys"][0]):
             self.keys.encode([pa.chunked_array([part]) for part in tree["keys"]])
         for name, words in self.interners.items():
+            if name not in tree["texts"]:  # a column that only a new query reads
+                continue
             words.encode(pa.chunked_array([tree["texts"][name]]))
+
+    @property
+    def along(self) -> list[str]:
+        """The columns of `on=`."""
+        return [name for _, name in self._along]
 
     def kinds(self, layout: Layout) -> dict[str, Column]:
         """An empty column of each that is read, with its type and its texts."""

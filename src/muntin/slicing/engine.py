@@ -7,6 +7,7 @@ Figure 4 asks for these.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from muntin.engine import Engine
 from muntin.errors import SpecError
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.slicing.batch import Batch, Decoder
+from muntin.slicing.change import Change, move_sliced
 from muntin.slicing.compaction import Compaction
 from muntin.slicing.families import KeptFamily, kept_family
 from muntin.slicing.kept_values import Found, KeptValues
@@ -28,7 +30,9 @@ from muntin.slicing.revisions import Report, Reported, named
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.straight import Straight
 from muntin.slicing.texts import Forgetting
+from muntin.starting import start_after
 from muntin.state.blob import pack, unpack
+from muntin.state.written import check_over, over_of, shown, written
 
 __all__ = ["Slicing"]
 
@@ -72,6 +76,17 @@ class Slicing(Engine):
             self._straight = straight if straight.open else None
         self._forgetting = Forgetting(self._decoder.interners)
         self._compaction = Compaction(self._decoder.keys, [self._kept, *self._stores()])
+        self._tell_starts()
+        if self._sliced is not None and self._watermark is not None:  # it moved before the first batch came
+            self._sliced.close(self._watermark, self._kept)
+
+    def _tell_starts(self) -> None:
+        """Queries that were added later are exact from a time on."""
+        since = {i: self._since[q.name] for i, q in enumerate(self._bound.queries) if q.name in self._since}
+        for query in self._kept_queries:
+            query.family.since = since.get(query.index)
+        if self._sliced is not None:
+            self._sliced.begin(since)
 
     def _stores(self) -> list[Sliced | KeptFamily | Reported]:
         """All that holds state per key beside the kept events."""
@@ -97,32 +112,105 @@ class Slicing(Engine):
         >>> again.push({"ts": [2, 1_000_000]}).column("n").to_pylist()
         [3]
         """
-        tree: dict[str, Any] = {"spec": repr(self.spec), "versions": self._versions(), "ended": self._ended}
-        tree |= {"watermark": self._watermark, "newest": self._newest, "late": self._late}
-        tree["sources"] = self._sources.dump()
+        return pack(self._dump())
+
+    def _dump(self) -> dict[str, Any]:
+        tree: dict[str, Any] = {"over": over_of(self.spec), "spec": [[*part] for part in written(self.spec)]}
+        tree |= {"ended": self._ended, "watermark": self._watermark, "newest": self._newest, "late": self._late}
+        tree |= {"sources": self._sources.dump(), "seen": self._seen, "since": self._since}
         if self._layout is not None:
             tree["schema"] = self._layout.schema
             tree["decoder"] = self._decoder.dump()
             tree["kept"] = self._kept.dump()
             tree["sliced"] = None if self._sliced is None else self._sliced.dump()
-            tree["queries"] = [[q.family.dump(), q.reported.dump()] for q in self._kept_queries]
-        return pack(tree)
+            tree["queries"] = [[q.index, q.family.dump(), q.reported.dump()] for q in self._kept_queries]
+        return tree
 
-    def restore(self, data: bytes) -> None:
-        """Take over the state of a snapshot of an engine of the same spec; this one must be new."""
+    def restore(self, data: bytes, *, changed: bool = False) -> None:
+        """Take over the state of a snapshot of an engine of the same spec; this one must be new.
+
+        With `changed` its windows may be others: those of the same name that are written the same go on with the
+        slices that are there, those that are gone are removed, new ones are added as by `add_window` (`starts` says
+        from when they are exact). All else of the spec must be the same.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count())
+        >>> engine = spec.engine()
+        >>> _ = engine.push({"ts": [0, 1]})
+        >>> more = spec.window("two", mt.tumbling("2 seconds"), n=mt.count()).engine()
+        >>> more.restore(engine.snapshot(), changed=True)
+        >>> more.push({"ts": [2, 2_000_000]})["n"].to_pylist()
+        [3, 3]
+        """
         if self._layout is not None or self._ended:
             raise SpecError("restore() on an engine that has run. Make a new one: spec.engine().restore(data).")
         tree = unpack(data)
         if "parts" in tree:
             count = len(tree["parts"])
             raise SpecError(f"the snapshot is of an engine with threads. Restore it with spec.engine(threads={count}).")
-        if tree["spec"] != repr(self.spec) or tree["versions"] != self._versions():
+        if changed:
+            check_over(tree["over"], self.spec)
+        elif tree["over"] != over_of(self.spec) or tree["spec"] != [[*part] for part in written(self.spec)]:
             raise SpecError(
-                f"the snapshot is of another spec:\n{tree['spec']}\nRestore it with that one, or start afresh."
+                f"the snapshot is of another spec: {shown(tree)}\nRestore it with that one, with changed=True where "
+                f"only windows are others, or start afresh."
             )
         self._watermark, self._newest = tree["watermark"], tree["newest"]
-        self._late, self._ended = tree["late"], tree["ended"]
+        self._late, self._ended, self._seen = tree["late"], tree["ended"], tree["seen"]
         self._sources.load(tree["sources"])
+        if not changed:
+            self._load(tree)
+            return
+        before = {name: (i, rest) for i, (name, *rest) in enumerate(tree["spec"])}
+        after = {name: (i, rest) for i, (name, *rest) in enumerate(written(self.spec))}
+        same = [name for name in after if name in before and before[name][1] == after[name][1]]
+        self._since = {name: start for name, start in tree["since"].items() if name in same}
+        if "schema" in tree:
+            self._layout = layout(self.spec, tree["schema"])
+            self._carry(tree, {before[name][0]: after[name][0] for name in same}, None)
+
+    def _change(self, bound: Layout) -> None:
+        self.__dict__.update(self.changed(bound).__dict__)
+
+    def changed(self, bound: Layout) -> Slicing:
+        """An engine that goes on from here with another spec; this one is not to be used any more."""
+        numbers = {query.name: i for i, query in enumerate(bound.queries)}
+        stay = {i: numbers[query.name] for i, query in enumerate(self._bound.queries) if query.name in numbers}
+        bounds = [] if self._sliced is None else self._sliced.bounds
+        changed = copy.copy(self)
+        changed.spec, changed._layout, changed._since = bound.spec, bound, dict(self._since)
+        changed._carry(self._dump(), stay, {repr(found.aggregate): found.aggregate for found in bounds})
+        return changed
+
+    def _carry(self, tree: dict[str, Any], stay: dict[int, int], same: dict[str, Any] | None) -> None:
+        """Begin with the queries of this engine, and take over the state of those that go on."""
+        assert self._layout is not None
+        self._begin(self._layout)
+        self._decoder.load(tree["decoder"])
+        kinds = self._decoder.kinds(self._layout)
+        self._kept.load(tree["kept"], kinds, stay)
+        numbers = {query.name: i for i, query in enumerate(self._bound.queries)}
+        since = {numbers[name]: start for name, start in self._since.items() if name in numbers}
+        read = frozenset(tree["decoder"]["columns"])
+        change = Change(stay, since, self._seen, self._watermark, self.spec.lateness, read, same)
+        if self._sliced is not None:
+            move_sliced(self._sliced, tree["sliced"], change, self._kept)
+        old = {stay[i]: (family, reported, {i: stay[i]}) for i, family, reported in tree["queries"] if i in stay}
+        for query in self._kept_queries:
+            if query.index in old:
+                family, reported, number = old[query.index]
+                query.family.load(family)
+                query.reported.load(reported, number)
+            else:
+                self._kept.join(query.index)
+                if self._seen is not None:
+                    since[query.index] = start_after(query.bound.window, self._seen)
+        self._kept.tidy(kinds, self._decoder.along)
+        self._since = {self._bound.queries[i].name: start for i, start in since.items()}
+        self._tell_starts()
+
+    def _load(self, tree: dict[str, Any]) -> None:
+        self._since = tree["since"]
         if "schema" not in tree:
             return
         self._layout = layout(self.spec, tree["schema"])
@@ -131,12 +219,9 @@ class Slicing(Engine):
         self._kept.load(tree["kept"], self._decoder.kinds(self._layout))
         if self._sliced is not None:
             self._sliced.load(tree["sliced"])
-        for query, (family, reported) in zip(self._kept_queries, tree["queries"], strict=True):
+        for query, (_, family, reported) in zip(self._kept_queries, tree["queries"], strict=True):
             query.family.load(family)
             query.reported.load(reported)
-
-    def _versions(self) -> list[int]:
-        return [aggregate.version for query in self.spec.queries for _, aggregate in query.aggregates]
 
     def _take(self, table: pa.Table, now: int | None) -> pa.Table | None:
         if self._straight is None:
@@ -181,7 +266,9 @@ class Slicing(Engine):
         family.grow(keys)
         judged = family.judge(batch, self._watermark)
         rows = batch.row_numbers()
-        taken = np.ones(len(batch), np.bool_)
+        taken = np.ones(len(batch), np.bool_) if family.since is None else batch.time >= family.since
+        if judged.null_measure is not None and family.since is not None:
+            judged.null_measure &= taken
         if judged.null_measure is not None and judged.null_measure.any():
             late.missed(rows[judged.null_measure], query.index, None, "null measure")
             taken &= ~judged.null_measure

@@ -19,7 +19,7 @@ Int64s = npt.NDArray[np.int64]
 
 Grid = tuple[npt.NDArray[np.int32], int, int]
 NO_GRID: Grid = (np.empty(0, np.int32), 0, 0)
-LATEST = int(np.iinfo(np.int64).max)
+LATEST, EARLIEST = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
 
 
 @dataclass
@@ -55,6 +55,8 @@ class FixedGroup:
     reported: Reported = field(default_factory=Reported)
 
     def __post_init__(self) -> None:
+        self.since: dict[int, int] = {}
+        """From when queries are exact that were added later: they have no window that starts before."""
         sliding = [(i, bound.window) for i, bound in self.members if isinstance(bound.window, Sliding)]
         self._sliding = np.array([i for i, _ in sliding], np.int64)
         self._size = np.array([window.size.amount for _, window in sliding], np.int64)
@@ -102,13 +104,29 @@ class FixedGroup:
         listed = Listed(*(np.concatenate(columns) for columns in zip(*map(Listed.columns, parts), strict=True)))
         return listed.take(np.argsort(listed.end, kind="stable"))
 
+    def begin(self, since: dict[int, int]) -> None:
+        """From when queries are exact that were added later."""
+        self.since = {i: since[i] for i, _ in self.members if i in since}
+        self._starts = np.full(max(i for i, _ in self.members) + 1, EARLIEST)
+        self._starts[list(self.since)] = list(self.since.values())
+
+    def begun(self, listed: Listed) -> Listed:
+        """Without windows that start before their query."""
+        return listed.take(listed.start >= self._starts[listed.query])
+
     def needed_from(self, mark: int) -> int:
         """The start of the first window that is open, where windows that end by the mark are closed."""
-        found = [needed_from(window, mark) for _, window in self._others]
-        if len(self._step):
+        found = [max(needed_from(window, mark), self.since.get(i, EARLIEST)) for i, window in self._others]
+        if len(self._step) and self.since:
+            first = ((mark - self._size - self._align) // self._step + 1) * self._step + self._align
+            found.append(int(np.maximum(first, self._starts[self._sliding]).min()))
+        elif len(self._step):
             found.append(first_open(self._size, self._step, self._align, mark))
         return min(found)
 
     def missed(self, times: Int64s, mark: int) -> list[tuple[int, npt.NDArray[np.bool_], Int64s, Int64s]]:
         """For each query the events that miss a closed window, and from where to where those reach."""
-        return [(i, *missed_windows(bound.window, times, mark)) for i, bound in self.members]  # type: ignore[arg-type]
+        return [
+            (i, *missed_windows(bound.window, times, mark, self.since.get(i)))  # type: ignore[arg-type]
+            for i, bound in self.members
+        ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,14 +83,57 @@ class KeptValues:
         for store in self.stores:
             store.renumber(moved)
 
-    def dump(self) -> list[Any]:
-        """What a snapshot holds of the events."""
-        return [store.dump() for store in self.stores]
+    def dump(self) -> dict[str, Any]:
+        """What a snapshot holds of the events, and which bit of which store each query has."""
+        places = [[query, store, bit] for query, (store, bit) in self._place.items()]
+        return {"stores": [store.dump() for store in self.stores], "places": places}
 
-    def load(self, tree: list[Any], kinds: dict[str, Column]) -> None:
-        """Take over the events of a snapshot."""
-        for store, part in zip(self.stores, tree, strict=True):
+    def load(self, tree: dict[str, Any], kinds: dict[str, Column], queries: dict[int, int] | None = None) -> None:
+        """Take over the events of a snapshot.
+
+        `queries` says which queries go on, and under which numbers. The bits of the others are free again, and `join`
+        gives them to queries that are new.
+        """
+        self.stores = [EventStore() for _ in tree["stores"]]
+        for store, part in zip(self.stores, tree["stores"], strict=True):
             store.load(part, kinds)
+        places = {query: (store, bit) for query, store, bit in tree["places"]}
+        if queries is None:
+            self._place = places
+            return
+        self._place = {queries[query]: place for query, place in places.items() if query in queries}
+        for store, bit in set(places.values()) - set(self._place.values()):
+            self.stores[store].let_go(bit, view := self.stores[store].view(bit), np.zeros(len(view), np.bool_))
+        for events in self.stores:
+            events.drop()
+
+    def room(self, query: int) -> int:
+        """How many queries can still join the store of a query."""
+        return len(self._free(self._place[query][0]))
+
+    def _free(self, store: int) -> list[int]:
+        used = {bit for at, bit in self._place.values() if at == store}
+        return [bit for bit in range(BITS) if bit not in used]
+
+    def join(self, query: int, near: int | None = None, since: int | None = None) -> None:
+        """Give a new query a bit; it takes the events from a time on of the query that it is to be near to."""
+        found = [self._place[near][0]] if near is not None else [at for at in range(len(self.stores)) if self._free(at)]
+        if not found:
+            found = [len(self.stores)]
+            self.stores.append(EventStore(1))
+        store = found[0]
+        self._place[query] = store, self._free(store)[0]
+        self.stores[store].widen(self._place[query][1])
+        if near is not None:
+            self.stores[store].share(self._place[query][1], self._place[near][1], since)
+
+    def tidy(self, values: Collection[str], measures: Collection[str]) -> None:
+        """Stores that no query uses go, and so do columns that no query reads."""
+        used = sorted({store for store, _ in self._place.values()})
+        self.stores = [self.stores[store] for store in used]
+        self._place = {query: (used.index(store), bit) for query, (store, bit) in self._place.items()}
+        for store in self.stores:
+            store.keep_columns(values, measures)
 
     def begin(self, batch: Batch) -> None:
         """A batch comes; no query has taken a row of it yet."""

@@ -68,6 +68,12 @@ class Parallel(Engine):
         return sum(part.nbytes for part in self._parts)
 
     def _begin(self, bound: Layout) -> None:
+        self._prepare(bound)
+        for part in self._parts:
+            part.spec, part._layout, part._watermark = bound.spec, bound, self._watermark
+            part._begin(bound)
+
+    def _prepare(self, bound: Layout) -> None:
         self._bound = bound
         # Other columns are only in the late output, which takes them from the whole batch.
         used = {*bound.spec.by, bound.spec.time, bound.spec.order}
@@ -75,9 +81,29 @@ class Parallel(Engine):
             used |= {*query.window.columns, getattr(query.window, "on", None)}
             used.update(name for aggregate in query.aggregates.values() for name in aggregate.aggregate.columns)
         self._used = [name in used for name in bound.schema.names]
+
+    def _change(self, bound: Layout) -> None:
+        self._inform()
+        self._parts = self._each(lambda i: self._parts[i].changed(bound))
+        self.spec, self._layout = bound.spec, bound
+        self._prepare(bound)
+        self._tell_starts()
+
+    def _inform(self) -> None:
+        """What all parts have in common."""
         for part in self._parts:
-            part._layout = bound
-            part._begin(bound)
+            part.spec, part._seen, part._watermark = self.spec, self._seen, self._watermark
+
+    def _tell_starts(self) -> None:
+        """A query that was added is exact once it is in all parts."""
+        self._since = {}
+        for part in self._parts:
+            for name, start in part._since.items():
+                self._since[name] = max(start, self._since.get(name, start))
+        for part in self._parts:
+            part._since = dict(self._since)
+            if part._layout is not None:
+                part._tell_starts()
 
     def _each(self, call: Callable[[int], Out]) -> list[Out]:
         """A call for each part, all at once; the first error, if any, once all have ended."""
@@ -142,11 +168,16 @@ class Parallel(Engine):
         tree: dict[str, Any] = {"spec": repr(self.spec), "ended": self._ended, "sources": self._sources.dump()}
         tree |= {"watermark": self._watermark, "newest": self._newest, "late": self._late}
         tree["schema"] = None if self._layout is None else self._layout.schema
+        tree["seen"] = self._seen
+        self._inform()
         tree["parts"] = self._each(lambda i: self._parts[i].snapshot())
         return pack(tree)
 
-    def restore(self, data: bytes) -> None:
-        """Take over the state of a snapshot of an engine of the same spec and threads; this one must be new."""
+    def restore(self, data: bytes, *, changed: bool = False) -> None:
+        """Take over the state of a snapshot of an engine of the same spec and threads; this one must be new.
+
+        With `changed` its windows may be others, as in `Slicing.restore`.
+        """
         if self._layout is not None or self._ended:
             raise SpecError("restore() on an engine that has run. Make a new one: spec.engine().restore(data).")
         tree = unpack(data)
@@ -158,16 +189,14 @@ class Parallel(Engine):
                 f"the snapshot is of an engine with {given}, this one has threads={len(self._parts)}: keys are split "
                 f"differently. Restore it with {way}."
             )
-        self._each(lambda i: self._parts[i].restore(tree["parts"][i]))
+        self._each(lambda i: self._parts[i].restore(tree["parts"][i], changed=changed))
         self._watermark, self._newest = tree["watermark"], tree["newest"]
-        self._late, self._ended = tree["late"], tree["ended"]
+        self._late, self._ended, self._seen = tree["late"], tree["ended"], tree["seen"]
         self._sources.load(tree["sources"])
         if tree["schema"] is not None:
-            bound = layout(self.spec, tree["schema"])
-            restored = self._parts
-            self._parts = []  # they have begun
-            self._begin(bound)
-            self._parts, self._layout = restored, bound
+            self._layout = layout(self.spec, tree["schema"])
+            self._prepare(self._layout)
+        self._tell_starts()
 
 
 def split(keys: list[pa.ChunkedArray], parts: int) -> npt.NDArray[np.uint16]:

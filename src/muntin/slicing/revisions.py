@@ -198,14 +198,20 @@ class Reported:
             "gone": self._gone,
         }
 
-    def load(self, tree: dict[str, Any] | None) -> None:
-        """Take over what a snapshot holds."""
+    def load(self, tree: dict[str, Any] | None, queries: dict[int, int] | None = None) -> None:
+        """Take over what a snapshot holds; `queries` says which queries go on, and under which numbers."""
         if tree is None:
             return
         fields = {name: tree[name] for name in ("query", "key", "start", "end", "values", "revision", "events")}
         rows = None if tree["rows"] is None else (tree["rows"][0], tree["rows"][1])
         self._last = Report(identity=tuple(tree["identity"]), rows=rows, **fields)
         self._gone = tree["gone"]
+        if queries is not None:
+            stay = np.flatnonzero(np.isin(self._last.query, list(queries)))
+            self._last, self._gone = self._last.take(stay), self._gone[stay]
+            renumbered = np.full(max(queries, default=0) + 1, -1)
+            renumbered[list(queries)] = list(queries.values())
+            self._last.query = renumbered[self._last.query]
 
 
 def _joined(a: Report, b: Report) -> Report:

@@ -153,6 +153,21 @@ class RunStore:
             if m.any()
         ]
 
+    def merge_slices(self, starts: Int64s) -> None:
+        """Slices have become one: each run belongs to the slice, given by its start, that it now lies in.
+
+        Open sessions have runs of slices that are gone: these stay as they are.
+        """
+        if not len(starts):
+            return
+
+        def merged(slices: Int64s) -> Int64s:
+            place = np.searchsorted(starts, slices, "right") - 1
+            return np.where(place < 0, slices, starts[place])
+
+        self.slice = merged(self.slice)
+        self._waiting = [(merged(slices), keys, values) for slices, keys, values in self._waiting]
+
     def _compact(self) -> None:
         offsets = np.concatenate([[0], np.cumsum(self._size)])
         index = np.repeat(self._offset - offsets[:-1], self._size) + np.arange(offsets[-1])

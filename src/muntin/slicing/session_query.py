@@ -37,6 +37,8 @@ class SessionQuery:
     """Aggregates over sorted runs of values. Their stores are this query's own: it misses events that others take."""
     mark: int | None = None
     reported: Reported = field(default_factory=Reported)
+    since: int | None = None
+    """From when it is exact, where it was added later: it has no session that starts before."""
 
     def rounded(self, time: int) -> int:
         """A watermark as a session sees it: down to the edge of a cell."""

@@ -37,7 +37,8 @@ __all__ = ["Sliced"]
 
 Int64s = npt.NDArray[np.int64]
 
-_PLAIN = ("mark", "newest", "_touched", "_reached", "_needed", "_keys")  # numbers that a snapshot holds as they are
+# What a snapshot holds as it is: numbers.
+_PLAIN = ("mark", "newest", "_touched", "_reached", "_needed", "_keys", "_runs_from", "held", "runs_held")
 FEW = 8_192  # cells to merge in all, below which blocks do not pay
 LONG = 32  # and cells per window
 _ALL: Int64s = np.empty(0, np.int64)  # stands for every window
@@ -57,12 +58,12 @@ class Sliced:
             if way(aggregate, layout.spec.in_order) == "cells"
         }
         # One update for equal aggregates, however many queries ask for them.
-        self._bounds = list({aggregate.aggregate: aggregate for aggregate in in_cells.values()}.values())
-        self._compiled = [found for bound in self._bounds if (found := compiled(bound)) is not None]
-        place = {bound.aggregate: i for i, bound in enumerate(self._bounds)}
+        self.bounds = list({aggregate.aggregate: aggregate for aggregate in in_cells.values()}.values())
+        self._compiled = [found for bound in self.bounds if (found := compiled(bound)) is not None]
+        place = {bound.aggregate: i for i, bound in enumerate(self.bounds)}
         places = {name: place[aggregate.aggregate] for name, aggregate in in_cells.items()}
         sessions = [(i, bound) for i, bound in members if isinstance(bound.window, Session)]
-        self.fused: Fused = fused(self._bounds, spans=bool(sessions))
+        self.fused: Fused = fused(self.bounds, spans=bool(sessions))
         self.slicer = Slicer([bound.window for _, bound in members])
         self.slices = Slices(self.slicer, self.fused)
         self.groups = self._grouped(
@@ -80,11 +81,16 @@ class Sliced:
             for name, store in query.stores().items():
                 self.texts.watch_runs(name, store)
         self.texts.watch(
-            zip(self._bounds, self.fused.places, strict=True),
+            zip(self.bounds, self.fused.places, strict=True),
             lambda at: [self.slices.held(at), *(query.heads.columns[at] for query in self.sessions)],
         )
         self.mark: int | None = None
         """Up to where context-free windows are closed."""
+        self.held: list[int | None] = [None] * len(self.fused.slots)
+        """For each column of the cells from when it holds all events; None: from the beginning."""
+        self.runs_held: dict[str, int | None] = dict.fromkeys(self.runs)
+        self._runs_from: int | None = None
+        """Runs of slices before this are dropped."""
         self._needed: int | None = None
         self.newest: int | None = None
         """The largest time of a row in a cell."""
@@ -156,10 +162,12 @@ class Sliced:
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the sliced queries."""
+        columns = zip(self.bounds, self.fused.counts, self.fused.places, strict=True)
         return {
             "slices": self.slices.dump(),
-            "groups": [group.reported.dump() for group in self.groups],
-            "sessions": [query.dump() for query in self.sessions],
+            "cells": [[repr(b.aggregate), b.aggregate.version, [count, *place]] for b, count, place in columns],
+            "groups": [[[i for i, _ in group.members], group.reported.dump()] for group in self.groups],
+            "sessions": [[query.index, query.dump()] for query in self.sessions],
             "runs": {name: store.dump() for name, store in self.runs.items()},
             **{name: getattr(self, name) for name in _PLAIN},
         }
@@ -167,15 +175,22 @@ class Sliced:
     def load(self, tree: dict[str, Any]) -> None:
         """Take over what a snapshot holds."""
         self.slices.load(tree["slices"])
-        for group, reported in zip(self.groups, tree["groups"], strict=True):
+        for group, (_, reported) in zip(self.groups, tree["groups"], strict=True):
             group.reported.load(reported)
-        for query, part in zip(self.sessions, tree["sessions"], strict=True):
+        for query, (_, part) in zip(self.sessions, tree["sessions"], strict=True):
             query.load(part)
         for name, store in self.runs.items():
             store.load(tree["runs"][name])
         for name in _PLAIN:
             setattr(self, name, tree[name])
         self.texts.meet()
+
+    def begin(self, since: dict[int, int]) -> None:
+        """From when queries are exact that were added later."""
+        for group in self.groups:
+            group.begin(since)
+        for query in self.sessions:
+            query.since = since.get(query.index)
 
     # -- taking rows in ----------------------------------------------------------------------------------------------
 
@@ -257,7 +272,7 @@ class Sliced:
 
     def _needed_from(self) -> int | None:
         """Events before this are in no open window; None: all are needed."""
-        marks = [query.mark for query in self.sessions]
+        marks = [query.heads.folded for query in self.sessions]
         if None in marks or (self.groups and self.mark is None):
             return None
         found = [mark for mark in marks if mark is not None]
@@ -274,6 +289,8 @@ class Sliced:
         for query in self.sessions:
             if query.mark is not None:
                 old = times < query.mark
+                if query.since is not None:  # sessions that start before are none of its
+                    old &= times >= query.since
                 late.missed(rows[old], query.index, (times[old], times[old] + query.window.gap.amount))
 
     def _update(self, batch: Batch, times: Int64s, index: Int64s | None) -> None:
@@ -314,8 +331,7 @@ class Sliced:
         if watermark is not None or flush:
             reports += [self._sessions(query, watermark, flush, kept) for query in self.sessions]
         if watermark is not None:
-            self._close(watermark, kept)
-            self._reached, self._touched = watermark, None
+            self.close(watermark, kept)
         return [report for report in reports if report is not None]
 
     def _fixed(self, group: FixedGroup, watermark: int | None, flush: bool, kept: KeptValues) -> Report | None:
@@ -329,6 +345,8 @@ class Sliced:
             return None
         grid = self.fused.grid(slices.starts, int(slices.ends[-1])) if slices.meet else NO_GRID
         listed = group.due(low, None if flush else watermark, slices.starts, grid)
+        if group.since:
+            listed = group.begun(listed)
         if not len(listed.query):
             return None
         which, key, partials = self._merged(listed.a + slices.first_row, listed.b + slices.first_row)
@@ -398,8 +416,10 @@ class Sliced:
     def _sessions(self, query: SessionQuery, watermark: int | None, flush: bool, kept: KeptValues) -> Report | None:
         heads, gap = query.heads, query.window.gap.amount
         groups = heads.groups(self.slices)
-        if not len(groups.key):
-            return None
+        if query.since is not None:
+            groups = groups.take(np.flatnonzero(groups.first >= query.since))
+        if not len(groups.key) and (query.since is None or not self._lateness):
+            return None  # else one that was reported may have grown to before the start of the query
         due = groups
         if not flush:
             assert watermark is not None
@@ -432,8 +452,9 @@ class Sliced:
 
     # -- closing -----------------------------------------------------------------------------------------------------
 
-    def _close(self, watermark: int, kept: KeptValues) -> None:
+    def close(self, watermark: int, kept: KeptValues) -> None:
         """Move the marks; slices and events that no open window needs go."""
+        self._reached, self._touched = watermark, None
         self.mark = mark = watermark - self._lateness
         for group in self.groups:
             if group.reported.last is not None:
@@ -454,10 +475,14 @@ class Sliced:
                     kept.drop_before(query.index, needed)
                 for store in query.stores().values():
                     store.drop_before(needed // query.window.cell * query.window.cell)
+        self.drop()
+
+    def drop(self) -> None:
+        """Slices, and runs of values, that no open window needs go."""
         self._needed = self._needed_from()
-        assert self._needed is not None
-        self.slices.drop_before(self._needed)
-        if self.runs:
-            first = min(group.needed_from(mark) for group in self.groups if group.runs)
+        if self._needed is not None:
+            self.slices.drop_before(self._needed)
+        if self.runs and self.mark is not None:
+            self._runs_from = first = min(group.needed_from(self.mark) for group in self.groups if group.runs)
             for store in self.runs.values():
                 store.drop_before(first)

@@ -76,9 +76,18 @@ class Slicer:
 
     def slices_of(self, times: Int64s) -> tuple[Int64s, Int64s]:
         """The distinct slices that hold some times, as starts and ends, without those in between."""
-        if self._own:  # a user's window only tells its next edge, so the way there must be walked
+        starts, ends = self.around(times)
+        starts, index = np.unique(starts, return_index=True)
+        return starts, ends[index]
+
+    def around(self, times: Int64s) -> tuple[Int64s, Int64s]:
+        """For each time the last edge at or before it and the first one after it.
+
+        Where a user's own window has no edge before the smallest time, that time itself stands for it.
+        """
+        if self._own and len(times):  # a user's window only tells its next edge, so the way there must be walked
             edges = self.edges(int(times.min()), int(times.max()))
-            place = np.unique(np.searchsorted(edges, times, "right") - 1)
+            place = np.searchsorted(edges, times, "right") - 1
             return edges[place], edges[place + 1]
         starts = np.full(len(times), np.iinfo(np.int64).min)
         ends = np.full(len(times), NEVER)
@@ -86,8 +95,7 @@ class Slicer:
             before = times - (times - offset) % step
             np.maximum(starts, before, out=starts)
             np.minimum(ends, before + step, out=ends)
-        starts, index = np.unique(starts, return_index=True)
-        return starts, ends[index]
+        return starts, ends
 
 
 def _without_covered(grids: set[tuple[int, int]]) -> tuple[Int64s, Int64s]:

@@ -7,6 +7,7 @@ of the columns that stands after the first new row.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -138,6 +139,7 @@ class EventStore:
     def load(self, tree: dict[str, Any], kinds: dict[str, Column]) -> None:
         """Take over the events of a snapshot; `kinds` are empty columns with their types and interners."""
         self._arrays, self._common, self._cut = tree["arrays"], tree["common"], tree["cut"]
+        self._queries = range(len(self._cut))
         self._head, self._tail = 0, len(self._arrays["key"])
         self._inserted = self._tail
         self._kinds = {name: kind for name, kind in kinds.items() if _VALUE + name in self._arrays}
@@ -152,6 +154,32 @@ class EventStore:
         if _VALUE + column in self._arrays:
             codes = self._live(_VALUE + column)
             codes[...] = np.maximum(moved[codes], 0)
+
+    # -- other queries ---------------------------------------------------------------------------------------------
+
+    def keep_columns(self, values: Collection[str], measures: Collection[str]) -> None:
+        """Forget the columns that no query reads any more."""
+        stay = {prefix + name for prefix in (_VALUE, _VALID) for name in values}
+        stay |= {prefix + name for prefix in (_MEASURE, _NULL) for name in measures} | {*_OWN, "order"}
+        self._arrays = {name: array for name, array in self._arrays.items() if name in stay}
+        self._kinds = {name: kind for name, kind in self._kinds.items() if name in values}
+
+    def widen(self, bit: int) -> None:
+        """Room for a query with this bit."""
+        self._cut += [0] * (bit + 1 - len(self._cut))
+        self._queries = range(len(self._cut))
+
+    def share(self, bit: int, other: int, since: int | None) -> None:
+        """A query takes the rows of another one from a time on; it had none before."""
+        if not len(self):
+            return
+        view, flag = self.view(other), np.uint64(1 << bit)
+        some = np.arange(len(self))[slice(None) if view.index is None else view.index]
+        some = some if since is None else some[view.time >= since]
+        self._cut[bit] = 0
+        self.taken[:] &= ~flag
+        self.taken[some] |= flag
+        self._common = self._common & ~(1 << bit) | (1 << bit if len(some) == len(self) else 0)
 
     # -- taking rows in --------------------------------------------------------------------------------------------
 

@@ -60,23 +60,39 @@ def needed_from(window: ContextFreeWindow, mark: int) -> int:
     return min((start for start, end in window.containing(mark) if end > mark), default=mark)
 
 
-def missed_windows(window: ContextFreeWindow, times: Int64s, mark: int) -> tuple[Bools, Int64s, Int64s]:
-    """Which events miss a window that is closed, and from where to where those windows reach."""
+def due_from(window: ContextFreeWindow, watermark: int) -> int:
+    """From which start on all windows end after the watermark."""
+    if isinstance(window, Cumulative):
+        start = needed_from(window, watermark)
+        return start if start + window.every.amount > watermark else start + window.size.amount
+    return needed_from(window, watermark) if isinstance(window, Sliding) else watermark
+
+
+def missed_windows(
+    window: ContextFreeWindow, times: Int64s, mark: int, since: int | None = None
+) -> tuple[Bools, Int64s, Int64s]:
+    """Which events miss a window that is closed, and from where to where those windows reach.
+
+    Windows that start before `since` are not counted.
+    """
     if isinstance(window, Sliding):
         step, size, align = window.every.amount, window.size.amount, window.align
         first, last = (times - align - size) // step + 1, (times - align) // step
         last = np.minimum(last, (mark - align - size) // step)
+        if since is not None:
+            first = np.maximum(first, -((align - since) // step))
         return first <= last, first * step + align, last * step + align + size
     if isinstance(window, Cumulative):
         step, size, align = window.every.amount, window.size.amount, window.align
         starts = (times - align) // size * size + align
         first = (times - align) // step * step + align + step
         last = np.minimum(starts + size, (mark - align) // step * step + align)
-        return first <= last, starts, last
+        return (first <= last) if since is None else (first <= last) & (starts >= since), starts, last
     late = np.zeros(len(times), np.bool_)
     starts, ends = np.zeros(len(times), np.int64), np.zeros(len(times), np.int64)
     for i in np.flatnonzero(times < mark):  # a user's own windows answer for one time at a time; only late ones ask
         closed = [bounds for bounds in window.containing(int(times[i])) if bounds[1] <= mark]
+        closed = closed if since is None else [bounds for bounds in closed if bounds[0] >= since]
         if closed:
             late[i] = True
             starts[i], ends[i] = min(start for start, _ in closed), max(end for _, end in closed)

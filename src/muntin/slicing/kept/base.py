@@ -49,6 +49,20 @@ class Wins:
     def __len__(self) -> int:
         return len(self.key)
 
+    def some(self, index: Int64s) -> Wins:
+        """Some of the windows, before it is known which are due."""
+        return Wins(
+            self.key[index],
+            tuple(part[index] for part in self.identity),
+            self.start[index],
+            self.end[index],
+            None if self.rows is None else (self.rows[0][index], self.rows[1][index]),
+            self.lo[index],
+            self.hi[index],
+            self.take,
+            self.due,
+        )
+
 
 @dataclass
 class Judged:
@@ -104,6 +118,8 @@ class KeptFamily:
         self.has_rows = False
         self.bound: int | None = None
         """The watermark less the lateness, as of the step before."""
+        self.since: int | None = None
+        """Where the query was added later: it has only windows that start then or later, of events then or later."""
 
     def grow(self, keys: int) -> None:
         """Make room for key ids below `keys`."""
@@ -167,6 +183,8 @@ class KeptFamily:
     def windows(self, view: View, watermark: int | None, flush: bool) -> Wins:
         """The windows that exist and were not closed in the step before."""
         wins = self._windows(view) if len(view) else self.none()
+        if self.since is not None and (wins.start < self.since).any():
+            wins = wins.some(np.flatnonzero(wins.start >= self.since))
         if flush:
             wins.due = np.ones(len(wins), np.bool_)
         elif watermark is None or not len(wins):
