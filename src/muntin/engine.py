@@ -18,6 +18,7 @@ from muntin.frames import to_arrow
 from muntin.layout import Layout, layout
 from muntin.sources import Sources
 from muntin.spec import Spec
+from muntin.stores import asked_for
 from muntin.units import microseconds, moment
 from muntin.windows import Window
 
@@ -44,6 +45,7 @@ class Engine(ABC):
         watermark: str = AUTO,
         clock: Callable[[], Any] | None = None,
         sources: Sources | None = None,
+        store: str = AUTO,
     ) -> None:
         if watermark not in (AUTO, "manual"):
             raise SpecError(f"watermark={watermark!r} is neither 'auto' nor 'manual'.")
@@ -51,6 +53,8 @@ class Engine(ABC):
         if self._sources.asked:
             _check_sources(spec, watermark == AUTO)
         self.spec = spec
+        self.store = store
+        """The aggregate store that was asked for."""
         self._automatic = watermark == AUTO
         self._clock = clock
         self._layout: Layout | None = None
@@ -128,6 +132,10 @@ class Engine(ABC):
         if tables:
             return pa.concat_tables(tables)
         return (self._layout.late if self._layout else pa.schema([])).empty_table()
+
+    def slices(self) -> pa.Table:
+        """The slices that hold events, to look at; only engines that slice have it."""
+        raise SpecError(f"{type(self).__name__} has no slices. Use engine='auto'.")
 
     def snapshot(self) -> bytes:
         """The state as bytes, for `restore`; only engines for use have it."""
@@ -330,18 +338,20 @@ def make(
     sources: Iterable[str] | None = None,
     idle_source: object = None,
     threads: int = 1,
+    store: str = AUTO,
+    latency: str | None = None,
 ) -> Engine:
     """An engine by name."""
     made = _class(engine)
     if not isinstance(threads, int) or not 1 <= threads <= 1024:
         raise SpecError(f"threads={threads!r} is not a number of threads. Give 1 or more, up to 1024.")
     if threads == 1:
-        return made(spec, watermark, clock, Sources(sources, idle_source))
+        return made(spec, watermark, clock, Sources(sources, idle_source), asked_for(store, latency))
     from muntin.slicing.parallel import Parallel
 
     if made is not _slicing():
         raise SpecError(f"threads={threads} with engine={engine!r}: only the slicing engine runs in several threads.")
-    return Parallel(spec, watermark, clock, Sources(sources, idle_source), threads)
+    return Parallel(spec, watermark, clock, Sources(sources, idle_source), threads, asked_for(store, latency))
 
 
 def apply(spec: Spec, frame: Any, engine: str) -> Any:

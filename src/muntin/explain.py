@@ -14,8 +14,9 @@ from muntin.memory import TABLE_1, Part, assumed, held, predicted
 from muntin.slicing.plan import is_sliced, way
 from muntin.slicing.slicer import Slicer
 from muntin.spec import Query, Spec
+from muntin.stores import explained
 from muntin.units import Measure, show_duration
-from muntin.windows import ContextFreeWindow
+from muntin.windows import ContextFreeWindow, Cumulative, Sliding
 from muntin.windows.base import takes_arrays
 from muntin.workload import Decision, Workload, workload
 
@@ -146,6 +147,11 @@ def _query(query: Query, answer: Workload, reasons: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
+def _size(window: ContextFreeWindow) -> int | None:
+    """How long a window may be; a user's own does not tell."""
+    return window.size.amount if isinstance(window, Sliding | Cumulative) else None
+
+
 def _together(spec: Spec, answers: list[Workload]) -> list[str]:
     kept = any(answer.keep_events for answer in answers)
     split = any(answer.splits for answer in answers)
@@ -164,6 +170,10 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
         rate = Slicer(shared).per_second()
         count = "1 query" if len(shared) == 1 else f"{len(shared)} queries"
         lines.append(f"Slices: about {rate:.4g} per second of event time, shared by all keys and by {count}.")
+        sizes = [_size(window) for window in shared if isinstance(window, ContextFreeWindow)]
+        if sizes:
+            longest = None if None in sizes else rate * max(size for size in sizes if size is not None) / 1e6
+            lines.append(explained(spec.lateness > 0, longest))
     if spec.idle is None and any(query.window.measure is Measure.ROWS for query in spec.queries) and spec.by:
         lines.append(
             "Warning: rows are counted per key for ever, so every key ever seen keeps a little state. "

@@ -18,6 +18,7 @@ from muntin.aggregates.moments import GeometricMean, Mean, Var
 from muntin.compile import Recipe, loaded, recipe_of, run, why_not
 from muntin.errors import UnsupportedAggregate
 from muntin.kernels import source_fused as source
+from muntin.kernels import source_tree
 from muntin.kernels.source_fused import Group, Plan
 
 __all__ = ["Fused", "Taken", "Values", "fused"]
@@ -262,6 +263,30 @@ class Fused:
         keys = stride if keys is None else keys
         results = self._empty(len(a) * keys)
         run(self._kernel(source.merge_dense), [a, b, stride, keys, *state], results)
+        return results
+
+    def merge_tree(
+        self,
+        a: Ints,
+        b: Ints,
+        bounds: tuple[int, int, int],
+        stride: int,
+        keys: int,
+        tree: tuple[Ints, Ints, npt.NDArray[np.bool_]],
+        state: Sequence[Array],
+        blocks: Sequence[Array],
+    ) -> list[Array]:
+        """Ranges of slice rows a to b over a tree of blocks (`muntin.slicing.tree`); row `range * keys + key`.
+
+        `bounds` are the running numbers between which blocks that changed are combined where no ranges are given, and
+        the number of row 0.
+        """
+        results = self._empty(len(a) * keys)
+        if stride == 1:
+            run(self._kernel(source_tree.tree_one), [a, b, *bounds, *tree, *state, *blocks], results)
+        else:
+            inputs = [a, b, *bounds, stride, keys, *tree, *state, *blocks]
+            run(self._kernel(source_tree.tree_dense), inputs, results)
         return results
 
     def _kernel(self, text: Callable[..., str], *variant: bool, name: str | None = None) -> Any:

@@ -151,6 +151,8 @@ class Spec:
         sources: Iterable[str] | None = None,
         idle_source: object = None,
         threads: int = 1,
+        store: str = "auto",
+        latency: str | None = None,
     ) -> Engine:
         """An embedded engine with state: `push(batch)`, `advance(watermark)`, `flush()`, `late()`.
 
@@ -163,6 +165,10 @@ class Spec:
 
         `threads` splits the rows by key over as many threads; the results are the same.
 
+        `store` decides how windows are combined: `"lazy"` from their slices when they are due, `"eager"` from a tree of
+        partials that is kept up to date with every batch; `"auto"` goes by the number of slices in a window.
+        `latency="low"` asks for the eager one: then an answer takes the least time from when it is due.
+
         >>> import muntin as mt
         >>> engine = mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count()).engine()
         >>> engine.push({"ts": [0, 1, 1_000_000]}).column("n").to_pylist()
@@ -170,7 +176,7 @@ class Spec:
         """
         from muntin.engine import make
 
-        return make(self.checked(), engine, watermark, clock, sources, idle_source, threads)
+        return make(self.checked(), engine, watermark, clock, sources, idle_source, threads, store, latency)
 
     def explain(self, frame: Any = None, *, rate: float | None = None, keys: int = 1) -> Explanation:
         """What it will do, and why: the class of each window, the properties of its aggregates, what follows.
@@ -192,6 +198,7 @@ class Spec:
         <BLANKLINE>
         Together: events are not kept, slices are never split, events are never removed.
         Slices: about 1 per second of event time, shared by all keys and by 1 query.
+        Store: lazy, since no window has more than 1 slice; a tree pays from 32 on.
         A row further than 1 day ahead of the clock is rejected (max_ahead).
         """
         from muntin.explain import explain

@@ -22,14 +22,20 @@ MARKS = ("punctuated", "punctuated pair", "frame", "own aware")
 FIXED = (("n", "total", "low", "m4"), ("fsum", "var", "first", "high", "ties"))
 
 
-def check(spec: mt.Spec, steps: list[tuple[Any, int | None]], restarts: tuple[int, ...] = (), threads: int = 1) -> None:
+def check(
+    spec: mt.Spec,
+    steps: list[tuple[Any, int | None]],
+    restarts: tuple[int, ...] = (),
+    threads: int = 1,
+    store: str = "auto",
+) -> None:
     """The same results and late rows at every step, and at flush; before some steps from a snapshot."""
     expected = run(spec, steps, flush=True)
-    engine = spec.engine(engine="slicing", watermark="manual", threads=threads)
+    engine = spec.engine(engine="slicing", watermark="manual", threads=threads, store=store)
     for i, (batch, watermark) in enumerate([*steps, (None, None)]):
         if i in restarts:
             state = engine.snapshot()
-            engine = spec.engine(engine="slicing", watermark="manual", threads=threads)
+            engine = spec.engine(engine="slicing", watermark="manual", threads=threads, store=store)
             engine.restore(state)
             assert engine.snapshot() == state
         last = i == len(steps)

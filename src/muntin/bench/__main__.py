@@ -1,4 +1,4 @@
-"""`python -m muntin.bench [NAME ...] [--rows N]`: the table of the embedded engine."""
+"""`python -m muntin.bench [NAME ...] [--rows N]`: the table of the embedded engine, and of its aggregate stores."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
+from muntin.bench import store
 from muntin.bench.engine import WORKLOADS, measure
 
 
@@ -16,8 +17,13 @@ def main() -> None:
     parser.add_argument("words", nargs="*", help="run only workloads whose names contain one of these")
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--slices", type=int, default=100_000, help="slices in a window, for the stores")
     given = parser.parse_args()
     console = Console()
+    if not given.words or "store" in given.words:
+        stores(console, given.slices, given.rounds)
+        if given.words == ["store"]:
+            return
     table = Table(title=f"{given.rows:,} rows; ratios to the floor of the same run, median of {given.rounds} rounds")
     for name in ("workload", "× floor", "at least", "M rows/s", "results/s", "state bytes"):
         table.add_column(name, justify="left" if name == "workload" else "right")
@@ -30,6 +36,22 @@ def main() -> None:
         cells = [f"{outcome.rows_per_second / 1e6:.1f}", f"{outcome.results_per_second:,.0f}", f"{outcome.state:,}"]
         table.add_row(workload.name, f"[{style}]{shown}[/]", f"{workload.target}", *cells)
         console.print(f"{workload.name}: {shown} × floor (at least {workload.target})")
+    console.print(table)
+
+
+def stores(console: Console, slices: int, rounds: int) -> None:
+    """The lazy and the eager store beside each other."""
+    table = Table(title=f"one window over {slices:,} slices, median of {rounds} windows")
+    for name in ("aggregate", "store", "answer, µs", "advance, µs", "× lazy", "at most", "state bytes"):
+        table.add_column(name, justify="left" if name in ("aggregate", "store") else "right")
+    for name in store.AGGREGATES:
+        lazy, eager = store.measure(name, slices, rounds)
+        for answer in (lazy, eager):
+            ratio, target = answer.alone / lazy.alone, 0.1 if name == "sum" and answer is eager else None
+            style = "green" if target is None or ratio <= target else "red"
+            cells = [f"{answer.alone * 1e6:,.1f}", f"{answer.whole * 1e6:,.1f}", f"[{style}]{ratio:.3f}[/]"]
+            table.add_row(name, answer.store, *cells, "" if target is None else f"{target}", f"{answer.state:,}")
+        console.print(f"{name} over {slices:,} slices: eager takes {eager.alone / lazy.alone:.3f} of lazy's time")
     console.print(table)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit, types
 
-__all__ = ["run_lengths", "select"]
+__all__ = ["find_runs", "merge_runs", "run_lengths", "select"]
 
 _IN = types.Array(types.int64, 1, "C", readonly=True)
 _OUT = types.Array(types.int64, 1, "C")
@@ -102,3 +102,81 @@ def select(
             if a < size[first + r] and (not some or values[base + a] < nearest):
                 nearest, some = values[base + a], True
         following[g] = nearest
+
+
+@njit(types.void(_IN, _IN, _IN, _IN, _OUT), cache=True, error_model="numpy")
+def find_runs(keys: Any, places: Any, key: Any, place: Any, out: Any) -> None:
+    """How many runs lie before each key and place; runs are in the order of key, then place."""
+    for i in range(len(key)):
+        low, high = 0, len(keys)
+        while low < high:
+            middle = (low + high) >> 1
+            if keys[middle] < key[i] or (keys[middle] == key[i] and places[middle] < place[i]):
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = low
+
+
+@njit(types.int64(_IN, _IN, _IN, _IN, _IN, _IN, _OUT, _OUT, _OUT), cache=True, error_model="numpy")
+def merge_runs(values: Any, upto: Any, offset: Any, size: Any, lo: Any, hi: Any, out: Any, rows: Any, at: Any) -> int:
+    """Each group of runs lo[g] to hi[g] as one run, one after the other; gives the number of their distinct values.
+
+    Two runs at a time, until one is left. `out`, `rows` and `at` are values, rows up to each, and where each begins.
+    """
+    widest, runs = 0, 0
+    for g in range(len(lo)):
+        total = 0
+        for r in range(lo[g], hi[g]):
+            total += size[r]
+        widest, runs = max(widest, total), max(runs, hi[g] - lo[g])
+    a, na = np.empty(widest, np.int64), np.empty(widest, np.int64)
+    b, nb = np.empty(widest, np.int64), np.empty(widest, np.int64)
+    starts = np.empty(runs + 1, np.int64)
+    filled = 0
+    for g in range(len(lo)):
+        count, end = hi[g] - lo[g], 0
+        starts[0] = 0
+        for r in range(count):
+            base, before = offset[lo[g] + r], np.int64(0)
+            for i in range(base, base + size[lo[g] + r]):
+                a[end], na[end] = values[i], upto[i] - before
+                before = upto[i]
+                end += 1
+            starts[r + 1] = end
+        while count > 1:
+            end = 0
+            for pair in range((count + 1) // 2):
+                i, x = starts[2 * pair], starts[2 * pair + 1]
+                j, y = x, starts[min(2 * pair + 2, count)]
+                starts[pair] = end
+                while i < x and j < y:
+                    if a[i] < a[j]:
+                        b[end], nb[end] = a[i], na[i]
+                        i += 1
+                    elif a[j] < a[i]:
+                        b[end], nb[end] = a[j], na[j]
+                        j += 1
+                    else:
+                        b[end], nb[end] = a[i], na[i] + na[j]
+                        i += 1
+                        j += 1
+                    end += 1
+                while i < x:
+                    b[end], nb[end] = a[i], na[i]
+                    i += 1
+                    end += 1
+                while j < y:
+                    b[end], nb[end] = a[j], na[j]
+                    j += 1
+                    end += 1
+            count = (count + 1) // 2
+            starts[count] = end
+            a, na, b, nb = b, nb, a, na
+        at[g] = filled
+        total = 0
+        for i in range(end):
+            total += na[i]
+            out[filled], rows[filled] = a[i], total
+            filled += 1
+    return filled

@@ -103,12 +103,17 @@ def definitions(parts: Sequence[Part]) -> str:
     return "\n".join(text) + "\n\n\n"
 
 
-def module(parts: Sequence[Part], args: Args, body: Lines) -> str:
+def helper(name: str, args: Sequence[str], body: Lines) -> str:
+    """A function that a kernel calls; LLVM inlines it."""
+    return f"@njit({OPTIONS})\ndef {name}({', '.join(args)}):\n" + "\n".join(indented(body)) + "\n\n\n"
+
+
+def module(parts: Sequence[Part], args: Args, body: Lines, helpers: str = "") -> str:
     """A module with one kernel."""
     types = ", ".join(kind for _, kind in args)
     names = ", ".join(name for name, _ in args)
     head = f"@njit([({types},)], cache=True, nogil=True, {OPTIONS})\ndef kernel({names}):\n"
-    return HEAD + definitions(parts) + head + "\n".join(indented(body)) + "\n"
+    return HEAD + definitions(parts) + helpers + head + "\n".join(indented(body)) + "\n"
 
 
 def reads(name: str, dtype: str) -> tuple[str, str]:

@@ -381,6 +381,12 @@ def _merge(plan: Plan, index: str | None) -> str:
     return module(plan.parts, args, ["for i in range(len(lo)):", *indented(body)])
 
 
+def _held(plan: Plan) -> list[str]:
+    """The registers of a cell."""
+    found = ["v0", "f", "l", *(f"v{count}" for count in range(1, len(plan.counts) + 1))]
+    return found + [name for k, group in enumerate(plan.groups) for name in _registers("a", k, group)]
+
+
 def _begun(plan: Plan) -> Lines:
     """Registers for a cell with nothing in it."""
     lines = ["v0 = 0", f"f = np.int64({LATEST})", f"l = np.int64({EARLIEST})"]
@@ -422,22 +428,34 @@ def merge_dense(plan: Plan) -> str:
     """For each range of slices a to b the cells of every key as one; loops over keys, which LLVM vectorises."""
     args = [reads("a", "int64"), reads("b", "int64"), scalar("stride"), scalar("keys")]
     args += [*_state(plan, "", reads), *_state(plan, "out_")]
-    state = [name for name, _ in _state(plan, "")]
-    # Views that start at 0: an index that could be negative would keep LLVM from vectorising.
-    views = [f"o_{name} = out_{name}[i * keys:(i + 1) * keys]" for name in state]
-    cells = [f"x_{name} = {name}[r * stride:r * stride + keys]" for name in state]
-    begin = ["for k in range(keys):"]
-    begin += indented(["o_n[k] = 0", *_spans(plan, f"o_first[k] = {LATEST}", f"o_last[k] = {EARLIEST}")])
-    begin += indented([f"o_{_count(count)}[k] = 0" for count in range(1, len(plan.counts) + 1)])
-    loops = []
-    for k, group in enumerate(plan.groups):
-        loops += ["for k in range(keys):", *indented(_dense_cell(k, group))]
-    for line in _spans(plan, "o_first[k] = min(o_first[k], x_first[k])", "o_last[k] = max(o_last[k], x_last[k])"):
-        loops += ["for k in range(keys):", *indented([line])]
-    for count in range(len(plan.counts) + 1):
-        loops += ["for k in range(keys):", *indented([f"o_{_count(count)}[k] += x_{_count(count)}[k]"])]
-    body = [*views, *begin, "for r in range(a[i], b[i]):", *indented([*cells, *loops])]
+    body = [*_outputs(plan, "i * keys"), *_cleared(plan)]
+    body += ["for r in range(a[i], b[i]):", *indented(_all_keys(plan, "r * stride"))]
     return module(plan.parts, args, ["for i in range(len(a)):", *indented(body)])
+
+
+def _outputs(plan: Plan, at: str) -> Lines:
+    """Views of the cells of all keys, from a place on in the columns `out_`."""
+    # Views that start at 0: an index that could be negative would keep LLVM from vectorising.
+    return [f"at = {at}", *(f"o_{name} = out_{name}[at:at + keys]" for name, _ in _state(plan, ""))]
+
+
+def _cleared(plan: Plan) -> Lines:
+    """Nothing into the cells viewed."""
+    cells = ["o_n[k] = 0", *_spans(plan, f"o_first[k] = {LATEST}", f"o_last[k] = {EARLIEST}")]
+    cells += [f"o_{_count(count)}[k] = 0" for count in range(1, len(plan.counts) + 1)]
+    return ["for k in range(keys):", *indented(cells)]
+
+
+def _all_keys(plan: Plan, at: str) -> Lines:
+    """The cells of all keys, from a place on, after what the cells viewed hold."""
+    lines = [f"base = {at}", *(f"x_{name} = {name}[base:base + keys]" for name, _ in _state(plan, ""))]
+    for k, group in enumerate(plan.groups):
+        lines += ["for k in range(keys):", *indented(_dense_cell(k, group))]
+    for line in _spans(plan, "o_first[k] = min(o_first[k], x_first[k])", "o_last[k] = max(o_last[k], x_last[k])"):
+        lines += ["for k in range(keys):", *indented([line])]
+    for count in range(len(plan.counts) + 1):
+        lines += ["for k in range(keys):", *indented([f"o_{_count(count)}[k] += x_{_count(count)}[k]"])]
+    return lines
 
 
 def _dense_cell(k: int, group: Group) -> Lines:

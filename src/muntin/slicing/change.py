@@ -152,7 +152,7 @@ def _move_slices(new: Sliced, old: dict[str, Any], source: list[int | None], new
     used, slices = np.unique(slices, return_inverse=True)
     first, start, end = together(new.slicer, old["starts"][used], np.minimum(old["ends"][used], newest + 1))
     starts, ends, at, meet = filled(new.slicer, start, end)
-    tree = {"starts": starts, "ends": ends, "stride": old["stride"], "meet": meet, "keys": old["keys"]}
+    tree = {"starts": starts, "ends": ends, "stride": old["stride"], "meet": meet, "keys": old["keys"], "number": 0}
     whole = np.searchsorted(first, slices, "right") - 1  # of which new slice each cell is a part
     cells = _mapped(new, columns, source)
     if len(first) < len(used):  # cells of a key in slices that become one are merged, in the order of time

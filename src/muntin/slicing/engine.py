@@ -27,6 +27,7 @@ from muntin.slicing.late import LateRows
 from muntin.slicing.plan import is_sliced
 from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report, Reported, named
+from muntin.slicing.shown import slices_table
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.straight import Straight
 from muntin.slicing.texts import Forgetting
@@ -64,7 +65,7 @@ class Slicing(Engine):
         self._kept_queries = [
             KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if not is_sliced(query.window)
         ]
-        self._sliced = Sliced(bound, sliced, self._decoder.interners) if sliced else None
+        self._sliced = Sliced(bound, sliced, self._decoder.interners, self.store) if sliced else None
         keeping = [query.index for query in self._kept_queries]
         if self._sliced is not None:
             keeping += self._sliced.keeping
@@ -99,6 +100,22 @@ class Slicing(Engine):
         if self._layout is None:
             return 0
         return self._decoder.nbytes + self._kept.nbytes + sum(store.nbytes for store in self._stores())
+
+    def slices(self) -> pa.Table:
+        """The slices that hold events: start, end, the times of their first and last event, and the number of events.
+
+        All context-free windows on time and sessions share them. With keys there is a row for each key in a slice, and
+        the first and last times are null unless the spec has a session: only that needs them.
+
+        >>> import muntin as mt
+        >>> engine = mt.over("ts").window("s", mt.tumbling("10 us"), n=mt.count()).engine()
+        >>> _ = engine.push({"ts": [1, 7, 12]})
+        >>> [time.microsecond for time in engine.slices().to_pylist()[-1].values() if not isinstance(time, int)]
+        [10, 20, 12, 12]
+        """
+        if self._layout is None:
+            return pa.table({})
+        return slices_table(self._layout, self._sliced, self._decoder.keys)
 
     def snapshot(self) -> bytes:
         """The state of the engine as bytes: versioned, checksummed, without pickle. See `restore`.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.engine import Engine
+from muntin.engine import AUTO, Engine
 from muntin.errors import SpecError
 from muntin.layout import Layout, layout
 from muntin.slicing.engine import Slicing
@@ -52,20 +52,26 @@ class Parallel(Engine):
         clock: Callable[[], Any] | None,
         sources: Sources | None,
         threads: int,
+        store: str = AUTO,
     ) -> None:
-        super().__init__(spec, watermark, clock, sources)
+        super().__init__(spec, watermark, clock, sources, store)
         if not spec.by:
             raise SpecError(
                 f"threads={threads} splits the rows by key, and this spec has no keys. Name key columns with "
                 f"over(..., by=...), or leave threads= out."
             )
-        self._parts = [Slicing(spec, "manual") for _ in range(threads)]
+        self._parts = [Slicing(spec, "manual", store=store) for _ in range(threads)]
         self._pool: ThreadPoolExecutor | None = None
 
     @property
     def nbytes(self) -> int:
         """The bytes of state of all parts."""
         return sum(part.nbytes for part in self._parts)
+
+    def slices(self) -> pa.Table:
+        """The slices of all parts that hold events, by time. See `Slicing.slices`."""
+        table = pa.concat_tables([part.slices() for part in self._parts])
+        return table.sort_by("start") if table.num_rows else table
 
     def _begin(self, bound: Layout) -> None:
         self._prepare(bound)

@@ -7,7 +7,7 @@ rows of a slice are sorted once, and windows are answered from the runs of their
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,41 @@ def by_runs(bound: Bound) -> bool:
     return type(bound.aggregate) in known and numbers and not pa.types.is_decimal(type_)
 
 
+class Runs(NamedTuple):
+    """Groups of runs: group g has the runs lo[g] to hi[g], each from its offset on in values and rows up to each."""
+
+    values: Int64s
+    upto: Int64s
+    offset: Int64s
+    size: Int64s
+    lo: Int64s
+    hi: Int64s
+
+    def rows(self) -> Int64s:
+        """The number of rows in each group."""
+        low, high = (int(self.lo.min()), int(self.hi.max())) if len(self.lo) else (0, 0)
+        ends = np.zeros(high - low + 1, np.int64)
+        np.cumsum(self.upto[self.offset[low:high] + self.size[low:high] - 1], out=ends[1:])
+        return ends[self.hi - low] - ends[self.lo - low]
+
+
+class Spare:
+    """Room after an array, so that what is added to it now and again is not all copied each time."""
+
+    def __init__(self) -> None:
+        self._room = self._held = np.empty(0, np.int64)
+
+    def after(self, array: Int64s, more: Int64s) -> Int64s:
+        """One after the other; in the same room where `array` is what this gave last."""
+        size = len(array) + len(more)
+        if array is not self._held or size > len(self._room):
+            self._room = np.empty(size + max(size // 2, 1024), np.int64)
+            self._room[: len(array)] = array
+        self._room[len(array) : size] = more
+        self._held = self._room[:size]
+        return self._held
+
+
 class RunStore:
     """The values of one column in slices: rows that wait, and runs of those that are sorted."""
 
@@ -46,6 +81,7 @@ class RunStore:
         self._size: Int64s = np.empty(0, np.int64)
         self._values: Int64s = np.empty(0, np.int64)
         self._upto: Int64s = np.empty(0, np.int64)
+        self._spare = [Spare() for _ in range(6)]
 
     @property
     def nbytes(self) -> int:
@@ -83,6 +119,9 @@ class RunStore:
             keys = None if keys is None else keys[now]
         self._sort(slices, keys, values)
 
+    def prepare(self, before: int) -> None:
+        """Windows that end by a time may be asked for soon; a store that does everything when asked does nothing."""
+
     def _joined(self, part: int) -> Int64s:
         parts = [row[part] for row in self._waiting]
         joined: Int64s = parts[0] if len(parts) == 1 else np.concatenate(parts)  # type: ignore[arg-type,assignment]
@@ -113,13 +152,19 @@ class RunStore:
             offsets + len(self._values),
             sizes,
         )
-        self._values = np.concatenate([self._values, distinct[:filled]])
-        self._upto = np.concatenate([self._upto, upto[:filled]])
+        self._keep(distinct[:filled], upto[:filled])
+
+    def _keep(self, values: Int64s, upto: Int64s) -> None:
+        self._values = self._spare[4].after(self._values, values)
+        self._upto = self._spare[5].after(self._upto, upto)
 
     def _append(self, slices: Int64s, keys: Int64s, offsets: Int64s, sizes: Int64s) -> None:
         fresh = (slices, keys, offsets, sizes)
         old = (self.slice, self.key, self._offset, self._size)
-        joined = [np.concatenate(pair) for pair in zip(old, fresh, strict=True)]
+        joined = [spare.after(*pair) for spare, *pair in zip(self._spare[:4], old, fresh, strict=True)]
+        if not len(old[0]) or (old[1][-1], old[0][-1]) <= (keys[0], slices[0]):
+            self.slice, self.key, self._offset, self._size = joined
+            return
         order = np.lexsort((joined[0], joined[1]))
         self.slice, self.key, self._offset, self._size = (part[order] for part in joined)
 
@@ -143,8 +188,7 @@ class RunStore:
         if not stay.all():
             self.slice, self.key = self.slice[stay], self.key[stay]
             self._offset, self._size = self._offset[stay], self._size[stay]
-            live = int(self._size.sum())
-            if live < len(self._values) // 2:
+            if self._live() < len(self._values) // 2:
                 self._compact()
         waiting = [(row, waits(row[0], row[1])) for row in self._waiting]
         self._waiting = [
@@ -167,6 +211,9 @@ class RunStore:
 
         self.slice = merged(self.slice)
         self._waiting = [(merged(slices), keys, values) for slices, keys, values in self._waiting]
+
+    def _live(self) -> int:
+        return int(self._size.sum())
 
     def _compact(self) -> None:
         offsets = np.concatenate([[0], np.cumsum(self._size)])
@@ -199,106 +246,112 @@ class RunStore:
 
     def answer(self, bound: Bound, key: Int64s, start: Int64s, end: Int64s) -> pa.Array:
         """One aggregate for many windows of keys, from the runs of the slices between two times."""
-        lo, hi = self._between(key, start), self._between(key, end)
-        upto = np.append(self._upto, 0)
-        rows = np.concatenate([[0], np.cumsum(upto[self._offset + self._size - 1])])
-        n = rows[hi] - rows[lo]
+        runs = self._runs(key, start, end)
+        n = runs.rows()
         aggregate = bound.aggregate
         enough = n >= aggregate.least
         if isinstance(aggregate, Quantile):
-            return self._quantiles(bound, lo, hi, n, enough, aggregate.share)
+            return _quantiles(bound, runs, n, enough, aggregate.share)
         if isinstance(aggregate, NthSmallest):
-            rank = np.full(len(lo), aggregate.n - 1)
-            found, _ = self._selected(lo, hi, rank, enough)
+            found, _ = _selected(runs, np.full(len(n), aggregate.n - 1), enough)
             return to_arrow(from_ordinal(found, bound.types[0]), enough, bound.output)
-        return self._counted(bound, lo, hi, n, enough)
+        return _counted(bound, runs, n, enough)
 
-    def _between(self, key: Int64s, time: Int64s) -> Int64s:
-        """How many runs lie before a time of a key, in the order of key, then slice."""
-        if not len(self.key) or (self.key[0] == self.key[-1] == 0 and not key.any()):
-            return np.searchsorted(self.slice, time, "left").astype(np.int64)
-        # Keys and slices as one number each: ranks among what is there.
-        times = np.unique(self.slice)
-        width = len(times) + 1
-        have = self.key * width + np.searchsorted(times, self.slice)
-        return np.searchsorted(have, key * width + np.searchsorted(times, time, "left"), "left").astype(np.int64)
+    def _runs(self, key: Int64s, start: Int64s, end: Int64s) -> Runs:
+        """The runs of some windows."""
+        lo, hi = between(self.key, self.slice, key, start), between(self.key, self.slice, key, end)
+        return Runs(self._values, self._upto, self._offset, self._size, lo, hi)
 
-    def _selected(self, lo: Int64s, hi: Int64s, rank: Int64s, enough: npt.NDArray[np.bool_]) -> tuple[Int64s, Int64s]:
-        from muntin.kernels.selection import select
 
-        found, following = np.zeros(len(lo), np.int64), np.zeros(len(lo), np.int64)
-        some = np.flatnonzero(enough)
-        low, high = np.zeros(len(some), np.int64), np.zeros(len(some), np.int64)
-        select(self._values, self._upto, self._offset, self._size, lo[some], hi[some], rank[some], low, high)
-        found[some], following[some] = low, high
-        return found, following
+def between(keys: Int64s, places: Int64s, key: Int64s, place: Int64s) -> Int64s:
+    """How many runs lie before a place of a key, in the order of key, then place."""
+    if not len(keys) or (keys[0] == keys[-1] == 0 and not key.any()):
+        return places.searchsorted(place, "left").astype(np.int64)
+    from muntin.kernels.selection import find_runs
 
-    def _quantiles(
-        self, bound: Bound, lo: Int64s, hi: Int64s, n: Int64s, enough: npt.NDArray[np.bool_], share: float
-    ) -> pa.Array:
-        place = share * np.maximum(n - 1, 0)
-        below = np.floor(place)
-        weight = place - below
-        low, high = self._selected(lo, hi, below.astype(np.int64), enough)
-        a, b = (from_ordinal(part, bound.types[0]).astype(np.float64) for part in (low, high))
-        with np.errstate(invalid="ignore", over="ignore"):
-            mixed = a * (1 - weight) + b * weight
-        return pa.array(np.where((weight == 0) | (a == b), a, mixed), pa.float64(), mask=~enough)
+    found = np.empty(len(key), np.int64)
+    find_runs(keys, places, np.ascontiguousarray(key), np.ascontiguousarray(place), found)
+    return found
 
-    def _counted(self, bound: Bound, lo: Int64s, hi: Int64s, n: Int64s, enough: npt.NDArray[np.bool_]) -> pa.Array:
-        """Aggregates that look at every distinct value of a window."""
-        runs = hi - lo
-        entry = np.repeat(lo - np.concatenate([[0], np.cumsum(runs)[:-1]]), runs) + np.arange(int(runs.sum()))
-        window = np.repeat(np.arange(len(lo)), runs)
-        sizes = self._size[entry]
-        index = np.repeat(self._offset[entry] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(
-            int(sizes.sum())
-        )
-        upto = self._upto[index]
-        first = np.concatenate([[0], np.cumsum(sizes)[:-1]])[sizes > 0] if len(sizes) else np.empty(0, np.int64)
-        counts = np.diff(upto, prepend=0)
-        counts[first] = upto[first]
-        window, values = np.repeat(window, sizes), self._values[index]
-        # Window and value as one number: half the time of sorting by one, then by the other.
-        back: Int64s | None = None
-        low = int(values.min()) if len(values) else 0
-        width = int(values.max()) - low + 1 if len(values) else 1
-        if width * max(len(lo), 1) < 1 << 62:
-            both = window * width + (values - low)
-        else:
-            back, ranks = np.unique(values, return_inverse=True)
-            low, width = 0, len(back)
-            both = window * width + ranks
-        if isinstance(bound.aggregate, CountDistinct):
-            both.sort()  # vectorised, 10 times as fast as finding the order
-        else:
-            order = np.argsort(both, kind="stable")  # runs are sorted already: they are merged
-            both, counts = both[order], counts[order]
-        opens = np.ones(len(both), np.bool_)
-        opens[1:] = both[1:] != both[:-1]
-        starts = np.flatnonzero(opens)
-        window, values = np.divmod(both[starts], width)
-        values = values + low if back is None else back[values]
-        counts = np.add.reduceat(counts, starts) if len(starts) else counts
-        distinct = np.bincount(window, minlength=len(lo))
-        aggregate = bound.aggregate
-        if isinstance(aggregate, CountDistinct):
-            return pa.array(distinct.astype(np.int64), mask=~enough)
-        if isinstance(aggregate, Mode):
-            # the most frequent first, equally frequent ones by value: then the first of each window
-            best = np.lexsort((values, -counts, window))
-            heads = best[np.concatenate([[0], np.cumsum(distinct)[:-1]])[distinct > 0]]
-            found = np.zeros(len(lo), np.int64)
-            found[distinct > 0] = values[heads]
-            return to_arrow(from_ordinal(found, bound.types[0]), enough, bound.output)
-        assert isinstance(aggregate, HeavyHitters)
-        hits = np.flatnonzero(counts / n[window] >= aggregate.share)
-        hits = hits[np.lexsort((values[hits], -counts[hits], window[hits]))]
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(window[hits], minlength=len(lo)))])
-        shown = to_arrow(from_ordinal(values[hits], bound.types[0]), None, bound.types[0])
-        pairs = pa.StructArray.from_arrays([shown, pa.array(counts[hits])], fields=list(bound.output.value_type))
-        listed = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs).cast(bound.output)
-        return listed.take(pa.array(np.arange(len(lo)), mask=~enough))
+
+def _selected(runs: Runs, rank: Int64s, enough: npt.NDArray[np.bool_]) -> tuple[Int64s, Int64s]:
+    from muntin.kernels.selection import select
+
+    found, following = np.zeros(len(rank), np.int64), np.zeros(len(rank), np.int64)
+    some = np.flatnonzero(enough)
+    low, high = np.zeros(len(some), np.int64), np.zeros(len(some), np.int64)
+    lo, hi = runs.lo[some], runs.hi[some]
+    select(runs.values, runs.upto, runs.offset, runs.size, lo, hi, rank[some], low, high)
+    found[some], following[some] = low, high
+    return found, following
+
+
+def _quantiles(bound: Bound, runs: Runs, n: Int64s, enough: npt.NDArray[np.bool_], share: float) -> pa.Array:
+    place = share * np.maximum(n - 1, 0)
+    below = np.floor(place)
+    weight = place - below
+    low, high = _selected(runs, below.astype(np.int64), enough)
+    a, b = (from_ordinal(part, bound.types[0]).astype(np.float64) for part in (low, high))
+    with np.errstate(invalid="ignore", over="ignore"):
+        mixed = a * (1 - weight) + b * weight
+    return pa.array(np.where((weight == 0) | (a == b), a, mixed), pa.float64(), mask=~enough)
+
+
+def _counted(bound: Bound, runs: Runs, n: Int64s, enough: npt.NDArray[np.bool_]) -> pa.Array:
+    """Aggregates that look at every distinct value of a window."""
+    lo, hi = runs.lo, runs.hi
+    many = hi - lo
+    entry = np.repeat(lo - np.concatenate([[0], np.cumsum(many)[:-1]]), many) + np.arange(int(many.sum()))
+    window = np.repeat(np.arange(len(lo)), many)
+    sizes = runs.size[entry]
+    index = np.repeat(runs.offset[entry] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(
+        int(sizes.sum())
+    )
+    upto = runs.upto[index]
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])[sizes > 0] if len(sizes) else np.empty(0, np.int64)
+    counts = np.diff(upto, prepend=0)
+    counts[first] = upto[first]
+    window, values = np.repeat(window, sizes), runs.values[index]
+    # Window and value as one number: half the time of sorting by one, then by the other.
+    back: Int64s | None = None
+    low = int(values.min()) if len(values) else 0
+    width = int(values.max()) - low + 1 if len(values) else 1
+    if width * max(len(lo), 1) < 1 << 62:
+        both = window * width + (values - low)
+    else:
+        back, ranks = np.unique(values, return_inverse=True)
+        low, width = 0, len(back)
+        both = window * width + ranks
+    if isinstance(bound.aggregate, CountDistinct):
+        both.sort()  # vectorised, 10 times as fast as finding the order
+    else:
+        order = np.argsort(both, kind="stable")  # runs are sorted already: they are merged
+        both, counts = both[order], counts[order]
+    opens = np.ones(len(both), np.bool_)
+    opens[1:] = both[1:] != both[:-1]
+    starts = np.flatnonzero(opens)
+    window, values = np.divmod(both[starts], width)
+    values = values + low if back is None else back[values]
+    counts = np.add.reduceat(counts, starts) if len(starts) else counts
+    distinct = np.bincount(window, minlength=len(lo))
+    aggregate = bound.aggregate
+    if isinstance(aggregate, CountDistinct):
+        return pa.array(distinct.astype(np.int64), mask=~enough)
+    if isinstance(aggregate, Mode):
+        # the most frequent first, equally frequent ones by value: then the first of each window
+        best = np.lexsort((values, -counts, window))
+        heads = best[np.concatenate([[0], np.cumsum(distinct)[:-1]])[distinct > 0]]
+        found = np.zeros(len(lo), np.int64)
+        found[distinct > 0] = values[heads]
+        return to_arrow(from_ordinal(found, bound.types[0]), enough, bound.output)
+    assert isinstance(aggregate, HeavyHitters)
+    hits = np.flatnonzero(counts / n[window] >= aggregate.share)
+    hits = hits[np.lexsort((values[hits], -counts[hits], window[hits]))]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(window[hits], minlength=len(lo)))])
+    shown = to_arrow(from_ordinal(values[hits], bound.types[0]), None, bound.types[0])
+    pairs = pa.StructArray.from_arrays([shown, pa.array(counts[hits])], fields=list(bound.output.value_type))
+    listed = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs).cast(bound.output)
+    return listed.take(pa.array(np.arange(len(lo)), mask=~enough))
 
 
 def sort_stretches(values: Int64s, starts: Int64s, ends: Int64s) -> Int64s:

@@ -53,6 +53,10 @@ class Slices:
         """The cells, where slices hold few of the keys."""
         self._keys = 1
         self._checked = self._coming = self._new = self._high = 0
+        self.number = 0
+        """The running number of the first slice: a slice keeps its number while others come after it or go before."""
+        self.moved = 0
+        """How often slices moved to other rows of the same columns."""
 
     @property
     def columns(self) -> Partials:
@@ -133,6 +137,9 @@ class Slices:
             return
         used = len(self)
         self._new = int(np.count_nonzero(starts <= self._high))
+        if at < used:
+            self.moved += 1
+            self.number -= 0 if at else count
         if self.sparse is None and self._head + used + count > self._room:
             self._resize(used + count, self.stride)
         if self.sparse is not None:
@@ -232,9 +239,18 @@ class Slices:
         return rows if keys is None else rows * self.stride + keys
 
     @property
+    def room(self) -> int:
+        """How many slices the columns have room for, those that are gone included."""
+        return self._room
+
+    @property
     def first_row(self) -> int:
         """Where the first slice stands in the columns."""
         return self._head
+
+    def start_of(self, time: int) -> int:
+        """The start of the slice that holds a time, or of the first one after it."""
+        return int(self.starts[max(int(self.starts.searchsorted(time, "right")) - 1, 0)])
 
     def span(self, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
         """The rows of the slices that make up some windows, from and up to."""
@@ -267,6 +283,7 @@ class Slices:
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the slices: those in use."""
         tree = {"starts": self.starts, "ends": self.ends, "stride": self.stride, "meet": self.meet, "keys": self._keys}
+        tree["number"] = self.number
         if self.sparse is not None:
             return tree | {"sparse": self.sparse.dump()}
         return tree | {"columns": [np.ascontiguousarray(self.rows(i)) for i in range(len(self._dense))]}
@@ -275,6 +292,7 @@ class Slices:
         """Take over the slices of a snapshot."""
         self.starts, self.ends = tree["starts"], tree["ends"]
         self.stride, self.meet, self._keys = tree["stride"], tree["meet"], tree["keys"]
+        self.number = tree["number"]
         self._head = 0
         if "sparse" in tree:
             self._room = 0
@@ -313,13 +331,16 @@ class Slices:
         # A few at a time cost more than they weigh: what is made for the slices (see Fused.grid) is made again.
         if gone < len(self) and gone * 4 < len(self) and gone * self.stride < SOME:
             return
-        self.starts, self.ends = self.starts[gone:].copy(), self.ends[gone:].copy()
+        # Views: to copy 100,000 of them took longer than to answer a window. The next slices put behind let them go.
+        self.starts, self.ends = self.starts[gone:], self.ends[gone:]
         self.dropped += gone
+        self.number += gone
         if self.sparse is not None:
             self.sparse.drop(gone)
         else:
             self._head += gone
         if not len(self):
             self._head, self.meet = 0, True
+            self.moved += 1
         if self.dropped - self._checked >= max(len(self), 1):
             self._check()
