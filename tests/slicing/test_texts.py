@@ -103,12 +103,12 @@ WINDOWS = {
 
 
 def many(rows: int, seconds: int, words: int = 50, keys: int = 4, since: int = 0, moments: int = 1_000) -> pa.Table:
-    """Rows spread evenly over some seconds, at as many moments, with a break after each second."""
+    """Rows spread evenly over some seconds, at as many moments, with a break after each second; texts of one length."""
     random = np.random.default_rng(7)
     step = np.arange(rows) * moments // rows * seconds / moments
     time = ((since + step // 1 + step % 1 * 0.7) * 1_000_000).astype(np.int64)
-    text = np.array([f"w{i}" for i in range(words)], object)[random.integers(0, words, rows)]
-    return pa.table({"ts": time, "key": random.integers(0, keys, rows), "x": random.random(rows), "s": pa.array(text)})
+    text = np.array([f"w{i:02}" for i in range(words)], object)[random.integers(0, words, rows)]
+    return pa.table({"ts": time, "key": np.arange(rows) % keys, "x": random.random(rows), "s": pa.array(text)})
 
 
 @pytest.mark.parametrize("by", [(), ("key",)], ids=["no key", "keys"])
