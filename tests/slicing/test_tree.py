@@ -294,6 +294,16 @@ def _us(time: Any) -> int | None:
     return None if time is None else int((time - datetime(1970, 1, 1)) / timedelta(microseconds=1))
 
 
+def test_slices_know_their_first_and_last_times_when_windows_change() -> None:
+    spec = mt.over("ts").window("w", mt.tumbling("10 us"), n=mt.count())
+    engine: Any = spec.engine(watermark="manual")
+    engine.push({"ts": [1, 7, 12], "x": [1, 1, 1]})
+    engine.add_window("s", mt.tumbling("20 us"), n=mt.count())
+    engine.push({"ts": [13], "x": [1]})
+    found = [(_us(row["first"]), _us(row["last"]), row["n"]) for row in engine.slices().to_pylist()]
+    assert found == [(1, 7, 2), (12, 13, 2)]
+
+
 def test_slices_before_the_first_batch_and_without_any() -> None:
     spec = mt.over("ts", by="key").window("w", mt.tumbling("5 rows"), n=mt.count())
     engine = spec.engine()

@@ -82,7 +82,8 @@ class Present:
         near = None
         if self.tree is not None and not query.runs:  # its runs are its own, and begin empty
             near, kept = self._provider(query, query.kept)
-            spans = max(self._column(FIRST), self._column(LAST))
+            # One key has first and last times without a session too; a first session still begins with new events.
+            spans = max(self._column(FIRST), self._column(LAST)) if self.tree["sessions"] else self.newest + 1
             low = [self._held(query.fixed.values()), spans, self._complete(), self._cut(query.window), kept]
             if self.watermark is not None:  # what came late for it is in slices that other queries needed
                 low.append(query.rounded(self.watermark - self.lateness))
@@ -168,7 +169,7 @@ def columns_from(new: Sliced, tree: dict[str, Any], same: dict[str, Any] | None)
     """
     source: list[int | None] = [None] * len(new.fused.slots)
     source[N] = N
-    if new.sessions and tree["sessions"]:
+    if new.spans and tree["spans"]:
         source[FIRST], source[LAST] = FIRST, LAST
     known = {(shown, version): columns for shown, version, columns in tree["cells"]}
     for bound, count, place in zip(new.bounds, new.fused.counts, new.fused.places, strict=True):

@@ -40,7 +40,7 @@ __all__ = ["Sliced"]
 Int64s = npt.NDArray[np.int64]
 
 # What a snapshot holds as it is: numbers.
-_PLAIN = ("mark", "newest", "_touched", "_reached", "_needed", "_keys", "_runs_from", "held", "runs_held")
+_PLAIN = ("mark", "newest", "_touched", "_reached", "_needed", "_keys", "_runs_from", "held", "runs_held", "spans")
 _ALL: Int64s = np.empty(0, np.int64)  # stands for every window
 
 
