@@ -90,7 +90,8 @@ def test_events_are_kept_exactly_where_explain_says_so(window: mt.windows.Window
         spec = spec.window(name, window, **{name.replace(" ", "_"): aggregate})
     engine = spec.engine()
     engine._fit(SCHEMA.empty_table())
-    keeping = [query.name for i, query in enumerate(spec.queries) if i in engine._kept._place]
+    places = {*engine._kept._place, *(engine._rows.keeping if engine._rows is not None else ())}
+    keeping = [query.name for i, query in enumerate(spec.queries) if i in places]
     text = spec.explain(SCHEMA)
     sections = [section for section in str(text).split("\n\n") if "events kept:" in section]
     said = [section.split(":")[0] for section in sections if "events kept: yes" in section]

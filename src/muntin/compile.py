@@ -31,6 +31,7 @@ Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 
 _LOCK = threading.RLock()
+_FUNCTIONS = ("lift", "combine", "lower", "fails")
 _SIMPLE = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 
 
@@ -134,6 +135,7 @@ def loaded(text: str, given: dict[str, Any]) -> Any:
 # -- reading a declaration ---------------------------------------------------------------------------------------------
 
 _known: dict[tuple[object, ...], Compiled | str] = {}
+_inverses: dict[object, Recipe | None] = {}
 
 
 def compiled(bound: Bound) -> Compiled | None:
@@ -159,9 +161,35 @@ def recipe_of(bound: Bound) -> Recipe | None:
     return None if found is None else found._recipe
 
 
+def inverse_of(bound: Bound) -> Recipe | None:
+    """What fused kernels need to take values out of a partial again; None where they cannot, or not exactly.
+
+    Only integers come back exactly: a float sum keeps what rounding, an infinity or a NaN did to it.
+
+    >>> import muntin as mt
+    >>> inverse_of(mt.sum("x").bind([pa.float64()])) is None
+    True
+    """
+    recipe = recipe_of(bound)
+    if recipe is None or bound.aggregate.invert is None or not all("int" in slot for slot in recipe.part.slots):
+        return None
+    key = (_key(bound), bound.aggregate.invert)
+    with _LOCK:
+        if key not in _inverses:
+            try:
+                _inverses[key] = _read(bound, (*_FUNCTIONS, "invert"))
+            except _Refused:
+                _inverses[key] = None
+        return _inverses[key]
+
+
+def _key(bound: Bound) -> tuple[object, ...]:
+    functions = [getattr(bound.aggregate, name, None) for name in _FUNCTIONS]
+    return (*functions, tuple(bound.fields.items()), bound.types, bound.output, bound.aggregate.timed)
+
+
 def _lookup(bound: Bound) -> Compiled | str:
-    key = (*(getattr(bound.aggregate, name, None) for name in ("lift", "combine", "lower", "fails")),
-           tuple(bound.fields.items()), bound.types, bound.output, bound.aggregate.timed)  # fmt: skip
+    key = _key(bound)
     with _LOCK:
         if key not in _known:
             try:
@@ -171,12 +199,12 @@ def _lookup(bound: Bound) -> Compiled | str:
         return _known[key]
 
 
-def _read(bound: Bound) -> Recipe:
+def _read(bound: Bound, wanted: Sequence[str] = _FUNCTIONS) -> Recipe:
     aggregate = bound.aggregate
     for name, slot in bound.fields.items():
         if slot.name not in _SIMPLE:
             raise _Refused(f"its field {name!r} has no fixed size")
-    functions = {name: getattr(aggregate, name) for name in ("lift", "combine", "lower", "fails")}
+    functions = {name: getattr(aggregate, name) for name in wanted}
     functions = {name: function for name, function in functions.items() if function is not None}
     for name, function in functions.items():
         if not inspect.isfunction(function):
@@ -273,6 +301,7 @@ def _probed(part: Part, bound: Bound, functions: dict[str, Any]) -> Recipe:
     wanted: dict[str, tuple[Sequence[Sequence[str] | str], Sequence[str]]] = {
         "lift": (values, part.slots),
         "combine": ([fields, fields], part.slots),
+        "invert": ([fields, fields], part.slots),
         "lower": ([fields], part.outputs),
         "fails": ([fields], ("bool",)),
     }

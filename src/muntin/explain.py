@@ -11,7 +11,7 @@ from muntin.aggregates.ordered import Process
 from muntin.compile import why_not
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.memory import TABLE_1, Part, assumed, held, predicted
-from muntin.slicing.plan import is_sliced, way
+from muntin.slicing.plan import is_rows, is_sliced, way
 from muntin.slicing.slicer import Slicer
 from muntin.spec import Query, Spec
 from muntin.stores import explained
@@ -75,6 +75,8 @@ def truth(spec: Spec, query: Query, bound: Layout | None) -> Workload:
 def _also_kept(spec: Spec, query: Query, bound: Layout | None) -> str | None:
     window = query.window
     if not is_sliced(window):
+        if is_rows(window):
+            return "one that comes out of order after all takes its position where no window after it is closed"
         if window.measure is Measure.ROWS:
             return "positions are counted among kept events"
         if window.measure is Measure.COLUMN:

@@ -20,13 +20,12 @@ from muntin.slicing.store_events import EventStore
 from muntin.windows import NEVER
 from tests.strategies import cuts, specs, streams, watermarks
 
-ROWS = ("rows", "rows tumbling", "rows cumulative")
 ALONG = ("measure", "measure tumbling", "measure cumulative", "measure session")
 MIXED = ("rows by time", "time by rows", "measure by time", "time by measure", "measure by rows", "rows by measure")
 MARKED = ("punctuated", "punctuated pair", "frame")
 OWN = ("own aware",)
 ONLY = (("all",),)  # the events of each window are compared themselves
-KINDS = (*ROWS, *ALONG, *MIXED, *MARKED, *OWN)
+KINDS = (*ALONG, *MIXED, *MARKED, *OWN)
 
 
 class Kept:
@@ -199,7 +198,7 @@ def test_several_queries_share_one_store(spec: mt.Spec, data: Any) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(specs(kinds=(*ROWS, *ALONG, *MIXED, *MARKED), mixes=ONLY), st.data())
+@given(specs(kinds=(*ALONG, *MIXED, *MARKED), mixes=ONLY), st.data())
 def test_an_order_column_decides_between_equal_times(spec: mt.Spec, data: Any) -> None:
     check(replace(spec, order="x"), steps_of(data))
 
@@ -207,9 +206,6 @@ def test_an_order_column_decides_between_equal_times(spec: mt.Spec, data: Any) -
 @pytest.mark.parametrize(
     ("window", "most"),
     [
-        (mt.tumbling("10 rows"), 10),
-        (mt.sliding("30 rows", every="10 rows"), 40),
-        (mt.cumulative("40 rows", every="10 rows"), 40),
         (mt.sliding("30 rows", every="10 us"), 50),
         (mt.sliding("30 us", every="10 rows"), 50),
         (mt.sliding(30, every="10 us", on="m"), 50),

@@ -163,6 +163,14 @@ def combined(k: int, part: Part, a: Sequence[str], b: Sequence[str], into: Seque
     ]
 
 
+def inverted(k: int, part: Part, a: Sequence[str], b: Sequence[str], into: Sequence[str]) -> Lines:
+    """The first partial without the second."""
+    return [
+        f"i{k} = invert{k}(P{k}({', '.join(a)}), P{k}({', '.join(b)}))",
+        *_unpacked(f"i{k}", "invert", part, into),
+    ]
+
+
 def _unpacked(result: str, function: str, part: Part, into: Sequence[str]) -> Lines:
     several = function in part.tuples
     return [

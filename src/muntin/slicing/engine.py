@@ -24,9 +24,10 @@ from muntin.slicing.compaction import Compaction
 from muntin.slicing.families import KeptFamily, kept_family
 from muntin.slicing.kept_values import Found, KeptValues
 from muntin.slicing.late import LateRows
-from muntin.slicing.plan import is_sliced
+from muntin.slicing.plan import is_rows, is_sliced
 from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report, Reported, named
+from muntin.slicing.rows.group import RowsGroup
 from muntin.slicing.shown import slices_table
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.straight import Straight
@@ -62,17 +63,19 @@ class Slicing(Engine):
         self._decoder = Decoder(bound)
         queries = list(enumerate(bound.queries))
         sliced = [i for i, query in queries if is_sliced(query.window)]
+        rows = [i for i, query in queries if is_rows(query.window)]
         self._kept_queries = [
-            KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if not is_sliced(query.window)
+            KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if i not in {*sliced, *rows}
         ]
         self._sliced = Sliced(bound, sliced, self._decoder.interners, self.store) if sliced else None
+        self._rows = RowsGroup(bound, rows) if rows else None
         keeping = [query.index for query in self._kept_queries]
         if self._sliced is not None:
             keeping += self._sliced.keeping
         self._kept = KeptValues(bound, sorted(keeping))
         self._results = Results(bound, self._decoder.keys)
         self._straight: Straight | None = None
-        if self._sliced is not None and not self._kept_queries:
+        if self._sliced is not None and self._rows is None and not self._kept_queries:
             straight = Straight(bound, self._decoder, self._sliced)
             self._straight = straight if straight.open else None
         self._forgetting = Forgetting(self._decoder.interners)
@@ -89,10 +92,10 @@ class Slicing(Engine):
         if self._sliced is not None:
             self._sliced.begin(since)
 
-    def _stores(self) -> list[Sliced | KeptFamily | Reported]:
+    def _stores(self) -> list[Sliced | RowsGroup | KeptFamily | Reported]:
         """All that holds state per key beside the kept events."""
         kept = [part for query in self._kept_queries for part in (query.family, query.reported)]
-        return [*kept, *([] if self._sliced is None else [self._sliced])]
+        return [*kept, *(part for part in (self._sliced, self._rows) if part is not None)]
 
     @property
     def nbytes(self) -> int:
@@ -140,6 +143,7 @@ class Slicing(Engine):
             tree["decoder"] = self._decoder.dump()
             tree["kept"] = self._kept.dump()
             tree["sliced"] = None if self._sliced is None else self._sliced.dump()
+            tree["rows"] = None if self._rows is None else self._rows.dump()
             tree["queries"] = [[q.index, q.family.dump(), q.reported.dump()] for q in self._kept_queries]
         return tree
 
@@ -212,6 +216,8 @@ class Slicing(Engine):
         change = Change(stay, since, self._seen, self._watermark, self.spec.lateness, read, same)
         if self._sliced is not None:
             move_sliced(self._sliced, tree["sliced"], change, self._kept)
+        if self._rows is not None:
+            since |= self._rows.carry(tree["rows"], kinds, stay, self._seen)
         old = {stay[i]: (family, reported, {i: stay[i]}) for i, family, reported in tree["queries"] if i in stay}
         for query in self._kept_queries:
             if query.index in old:
@@ -236,6 +242,8 @@ class Slicing(Engine):
         self._kept.load(tree["kept"], self._decoder.kinds(self._layout))
         if self._sliced is not None:
             self._sliced.load(tree["sliced"])
+        if self._rows is not None:
+            self._rows.load(tree["rows"], self._decoder.kinds(self._layout))
         for query, (_, family, reported) in zip(self._kept_queries, tree["queries"], strict=True):
             query.family.load(family)
             query.reported.load(reported)
@@ -273,6 +281,8 @@ class Slicing(Engine):
             self._kept.begin(batch)
         if self._sliced is not None:
             self._sliced.take(batch, late, keys, self._kept)
+        if self._rows is not None:
+            self._rows.take(batch, late, keys)
         for query in self._kept_queries:
             self._judge(query, batch, late, keys)
         if self._kept.stores:
@@ -299,6 +309,8 @@ class Slicing(Engine):
 
     def _report(self, flush: bool) -> pa.Table:
         reports = [] if self._sliced is None else self._sliced.report(self._watermark, flush, self._kept)
+        if self._rows is not None:
+            reports += self._rows.report(self._watermark, flush)
         if self._kept_queries and (self._watermark is not None or flush):
             found = [self._found(query, flush) for query in self._kept_queries]
             self._kept.evaluate(found)
@@ -314,11 +326,11 @@ class Slicing(Engine):
         """Forget keys and texts that nothing holds any more."""
         if not self.spec.by and not self._decoder.interners:
             return
-        sliced = [] if self._sliced is None else [self._sliced]
-        turned = [self._kept.turned, *(part.turned for part in sliced)]
+        slices = [part for part in (self._sliced, self._rows) if part is not None]
+        turned = [self._kept.turned, *(part.turned for part in slices)]
         gone, held = (sum(part) for part in zip(*turned, strict=True))
         self._compaction.step(gone, held)
-        self._forgetting.step([*self._kept.stores, *(part.texts for part in sliced)], gone, held)
+        self._forgetting.step([*self._kept.stores, *(part.texts for part in slices)], gone, held)
 
     def _found(self, query: KeptQuery, flush: bool) -> Found:
         """The windows of a query, and which of them are due."""

@@ -8,7 +8,6 @@ from muntin.slicing.kept.marked import FrameFamily, PunctuatedFamily
 from muntin.slicing.kept.measured import MeasuredFamily, MeasuredSessions
 from muntin.slicing.kept.mixed import MixedFamily
 from muntin.slicing.kept.own import OwnFamily
-from muntin.slicing.kept.rows import RowsFamily
 from muntin.spec import Spec
 from muntin.units import Measure
 from muntin.windows import (
@@ -25,13 +24,13 @@ __all__ = ["Judged", "KeptFamily", "Wins", "kept_family"]
 
 
 def kept_family(query: BoundQuery, spec: Spec) -> KeptFamily:
-    """The family of a query's window; for those that are not put together from slices of time."""
+    """The family of a query's window; for those that are not put together from slices."""
     window = query.window
     kind: type[KeptFamily] | None = None
     if isinstance(window, MixedSliding):
         kind = MixedFamily
-    elif isinstance(window, Sliding | Cumulative) and window.measure is not Measure.TIME:
-        kind = RowsFamily if window.measure is Measure.ROWS else MeasuredFamily
+    elif isinstance(window, Sliding | Cumulative) and window.measure is Measure.COLUMN:
+        kind = MeasuredFamily
     elif isinstance(window, Session) and window.measure is Measure.COLUMN:
         kind = MeasuredSessions
     elif isinstance(window, Punctuated):

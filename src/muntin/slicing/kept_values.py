@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from muntin.slicing.ranges import evaluate
 from muntin.slicing.store_events import EventStore
 from muntin.slicing.views import View
 
-__all__ = ["KeptValues"]
+__all__ = ["KeptValues", "values_of"]
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -246,13 +246,7 @@ class KeptValues:
         self, bound: BoundQuery, names: list[str], view: View, lo: Int64s, hi: Int64s, take: Int64s | None
     ) -> dict[str, pa.Array]:
         """Aggregates over ranges of the events of a view."""
-        found = {}
-        for name in names:
-            aggregate = bound.aggregates[name]
-            columns = [view.column(column) for column in aggregate.aggregate.columns]
-            with named_errors(name, aggregate):
-                found[name] = evaluate(aggregate, columns, view.time, view.order, lo, hi, take)
-        return found
+        return values_of(bound, names, view, lo, hi, take)
 
     def drop_before(self, query: int, time: Any) -> None:
         """A query needs no events before a time, or before one time per key."""
@@ -261,6 +255,34 @@ class KeptValues:
         view = self.view(query)
         keep = view.time >= (time[view.key] if isinstance(time, np.ndarray) else time)
         self.release(query, view, keep)
+
+
+class EventColumns(Protocol):
+    """Events in their order, as columns."""
+
+    @property
+    def time(self) -> Int64s:
+        """The times."""
+
+    @property
+    def order(self) -> Int64s | None:
+        """What decides between equal times."""
+
+    def column(self, name: str) -> Column:
+        """A column of values."""
+
+
+def values_of(
+    bound: BoundQuery, names: list[str], events: EventColumns, lo: Int64s, hi: Int64s, take: Int64s | None
+) -> dict[str, pa.Array]:
+    """Aggregates of a query over ranges of events."""
+    found = {}
+    for name in names:
+        aggregate = bound.aggregates[name]
+        columns = [events.column(column) for column in aggregate.aggregate.columns]
+        with named_errors(name, aggregate):
+            found[name] = evaluate(aggregate, columns, events.time, events.order, lo, hi, take)
+    return found
 
 
 def scrambled(numbers: Int64s) -> Int64s:

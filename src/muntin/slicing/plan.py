@@ -12,9 +12,9 @@ from muntin.compile import compiled
 from muntin.slicing.runs import by_runs
 from muntin.slicing.texts import coded
 from muntin.units import Measure
-from muntin.windows import ContextFreeWindow, Session, Window
+from muntin.windows import ContextFreeWindow, Cumulative, Session, Sliding, Window
 
-__all__ = ["Way", "is_sliced", "way"]
+__all__ = ["Way", "is_rows", "is_sliced", "way"]
 
 Way = Literal["cells", "runs", "events"]
 
@@ -27,6 +27,16 @@ def is_sliced(window: Window) -> bool:
     (True, False)
     """
     return window.measure is Measure.TIME and isinstance(window, ContextFreeWindow | Session)
+
+
+def is_rows(window: Window) -> bool:
+    """Whether windows are combined from slices of positions.
+
+    >>> import muntin as mt
+    >>> is_rows(mt.tumbling("10 rows")), is_rows(mt.sliding("10 rows", every="1 minute"))
+    (True, False)
+    """
+    return isinstance(window, Sliding | Cumulative) and window.measure is Measure.ROWS
 
 
 def way(bound: Bound, in_order: bool) -> Way:

@@ -1,0 +1,225 @@
+"""All rows queries of a spec as one: one judgement, one set of slices, one listing of windows, one let-go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from muntin.compile import compiled
+from muntin.layout import BoundQuery, Layout
+from muntin.slicing.batch import Batch, Column
+from muntin.slicing.finish import finished, named_errors
+from muntin.slicing.kept_values import values_of
+from muntin.slicing.late import LateRows
+from muntin.slicing.revisions import Report, Reported
+from muntin.slicing.rows.arrivals import Arrivals, arrivals
+from muntin.slicing.rows.cells import FIRST, LAST, Cells, RowsFused
+from muntin.slicing.rows.events import Events
+from muntin.slicing.rows.lane import Judged, Lane, Windows
+
+__all__ = ["RowsGroup"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass
+class Alike:
+    """Queries with the same aggregates under the same names: their values are found in one go."""
+
+    members: list[tuple[int, BoundQuery]]
+    fixed: dict[str, int]
+    """Aggregates in the slices: their place among those of the fused update."""
+    kept: list[str]
+    """Aggregates that are computed from kept events."""
+    reported: Reported = field(default_factory=Reported)
+
+    @property
+    def bound(self) -> BoundQuery:
+        """One of the queries."""
+        return self.members[0][1]
+
+
+class RowsGroup:
+    """The rows queries of a spec."""
+
+    def __init__(self, layout: Layout, queries: list[int]) -> None:
+        spec = layout.spec
+        self._lateness, self._idle, self._ordered = spec.lateness, spec.idle, spec.order is not None
+        members = [(index, layout.queries[index]) for index in queries]
+        self._members = dict(members)
+        bounds = [bound for _, query in members for bound in query.aggregates.values()]
+        # One update for equal aggregates, however many queries ask for them.
+        self._bounds = list({bound.aggregate: bound for bound in bounds if compiled(bound) is not None}.values())
+        self._compiled = [found for bound in self._bounds if (found := compiled(bound)) is not None]
+        place = {bound.aggregate: i for i, bound in enumerate(self._bounds)}
+        self._alike = _grouped(members, place)
+        self._keeps = {index for alike in self._alike if alike.kept for index, _ in alike.members}
+        self._names = list(dict.fromkeys(name for bound in bounds for name in bound.aggregate.columns))
+        self._fused = RowsFused(self._bounds)
+        self.lanes = [self._lane(queries)]
+
+    def _lane(self, queries: list[int]) -> Lane:
+        members = [(index, self._members[index]) for index in queries]
+        events = Events(self._names, self._ordered)
+        return Lane(members, self._keeps, Cells(self._fused), events, self._idle, self._lateness)
+
+    @property
+    def keeping(self) -> list[int]:
+        """The queries that keep events: all, since an event may come that shifts those that came before it."""
+        return list(self._members)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of state."""
+        return sum(lane.nbytes for lane in self.lanes)
+
+    def dump(self) -> dict[str, Any]:
+        """What a snapshot holds of the rows queries."""
+        return {
+            "lanes": [lane.dump() for lane in self.lanes],
+            "reported": [alike.reported.dump() for alike in self._alike],
+        }
+
+    def load(self, tree: dict[str, Any], kinds: dict[str, Column]) -> None:
+        """Take over what a snapshot holds."""
+        self.lanes = [self._lane(part["queries"]) for part in tree["lanes"]]
+        for lane, part in zip(self.lanes, tree["lanes"], strict=True):
+            lane.load(part, kinds)
+        for alike, reported in zip(self._alike, tree["reported"], strict=True):
+            alike.reported.load(reported)
+
+    def live_codes(self, column: str, live: npt.NDArray[np.bool_]) -> None:
+        """Mark the texts of a column that events have."""
+        for lane in self.lanes:
+            lane.events.live_codes(column, live)
+            lane.waiting.live_codes(column, live)
+
+    def renumber_codes(self, column: str, moved: Int64s) -> None:
+        """Take over new codes of a column."""
+        for lane in self.lanes:
+            lane.events.renumber_codes(column, moved)
+            lane.waiting.renumber_codes(column, moved)
+
+    # -- taking rows in ----------------------------------------------------------------------------------------------
+
+    def take(self, batch: Batch, late: LateRows, keys: int) -> None:
+        """Judge the rows of a batch, and take those that are not late; each lane takes its own."""
+        low = int(batch.time.min())
+        rows = arrivals(batch, low)
+        for lane in list(self.lanes):
+            lane.grow(keys)
+            judged = lane.judge(batch, low)
+            if judged is None:
+                lane.insert(rows)
+            else:
+                self._say_late(lane, judged, batch, late)
+                self._divide(lane, judged, batch, rows)
+
+    def _say_late(self, lane: Lane, judged: Judged, batch: Batch, late: LateRows) -> None:
+        numbers, time = batch.row_numbers()[judged.rows], batch.time[judged.rows]
+        for (index, _), missed, marks in zip(lane.members, judged.late, judged.marks, strict=True):
+            some = np.flatnonzero(missed)
+            late.missed(numbers[some], index, (time[some], marks[some] + 1))
+
+    def _divide(self, lane: Lane, judged: Judged, batch: Batch, rows: Arrivals) -> None:
+        """Queries for which the same rows are late stay together."""
+        patterns, which = np.unique(judged.late, axis=0, return_inverse=True)
+        parts = [lane]
+        if len(patterns) > 1:
+            indexes = np.array([index for index, _ in lane.members])
+            parts = [lane.divided(indexes[which.reshape(-1) == i].tolist()) for i in range(len(patterns))]
+            at = self.lanes.index(lane)
+            self.lanes[at : at + 1] = parts
+        for part, pattern in zip(parts, patterns, strict=True):
+            taken = np.ones(len(batch), np.bool_)
+            taken[judged.rows[pattern]] = False
+            part.insert(rows.only(taken))
+
+    # -- reporting ---------------------------------------------------------------------------------------------------
+
+    def report(self, watermark: int | None, flush: bool) -> list[Report]:
+        """The windows that are due and new or changed; then close what is to be closed."""
+        if watermark is None and not flush:
+            for lane in self.lanes:
+                lane.rest()
+            return []
+        settled = [lane.settle(None if flush else watermark) for lane in self.lanes]
+        reports = [self._report(alike, settled) for alike in self._alike]
+        for lane, keys in zip(self.lanes, settled, strict=True):
+            lane.reported(keys)
+            if watermark is not None:
+                lane.close(keys, watermark - self._lateness)
+            lane.rest()
+        if self._lateness and watermark is not None:
+            for alike in self._alike:
+                last = alike.reported.last
+                if last is not None and len(last):
+                    alike.reported.forget(last.end <= watermark - self._lateness)
+        return [report for report in reports if report is not None]
+
+    def _report(self, alike: Alike, settled: list[Int64s]) -> Report | None:
+        # Where runs can grow together, windows can cease to exist: then all that are open are looked at.
+        everything = self._idle is not None and self._lateness > 0
+        found = []
+        for lane, keys in zip(self.lanes, settled, strict=True):
+            here = [index for index, _ in alike.members if index in lane.queries]
+            if here:
+                wins = lane.windows(here, lane.keys_with_cells() if everything else keys, everything)
+                if len(wins.key):
+                    found.append(self._valued(alike, lane, wins))
+        if not found and not everything:
+            return None
+        due = _joined(found, alike)
+        if not self._lateness:
+            return due
+        return alike.reported.report(due, due.names() if everything else None)
+
+    def _valued(self, alike: Alike, lane: Lane, wins: Windows) -> Report:
+        partials = lane.cells.merged(wins.a, wins.b)
+        bound = alike.bound
+        values: dict[str, pa.Array] = {}
+        for name, place in alike.fixed.items():
+            with named_errors(name, bound.aggregates[name]):
+                values[name] = finished(self._fused, place, bound.aggregates[name], self._compiled[place], partials)
+        if alike.kept:
+            values |= values_of(bound, alike.kept, lane.events, *lane.places(wins), None)
+        identity = (wins.start, wins.end) if self._idle is None else (wins.run, wins.start, wins.end)
+        rows = (wins.start, wins.end)
+        return Report(wins.query, wins.key, identity, partials[FIRST], partials[LAST] + 1, rows, values)
+
+
+def _grouped(members: list[tuple[int, BoundQuery]], place: dict[Any, int]) -> list[Alike]:
+    found: dict[object, list[tuple[int, BoundQuery]]] = {}
+    for index, query in members:
+        asked = tuple((name, bound.aggregate) for name, bound in query.aggregates.items())
+        found.setdefault(asked, []).append((index, query))
+    groups = []
+    for alike in found.values():
+        aggregates = alike[0][1].aggregates
+        fixed = {name: place[b.aggregate] for name, b in aggregates.items() if compiled(b) is not None}
+        groups.append(Alike(alike, fixed, [name for name in aggregates if name not in fixed]))
+    return groups
+
+
+def _joined(parts: list[Report], alike: Alike) -> Report:
+    """The windows of all lanes."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        none = np.empty(0, np.int64)
+        values = {name: pa.nulls(0, bound.output) for name, bound in alike.bound.aggregates.items()}
+        return Report(none, none, (none, none, none), none, none, (none, none), values)
+    rows = [part.rows for part in parts if part.rows is not None]
+    return Report(
+        np.concatenate([part.query for part in parts]),
+        np.concatenate([part.key for part in parts]),
+        tuple(np.concatenate(column) for column in zip(*(part.identity for part in parts), strict=True)),
+        np.concatenate([part.start for part in parts]),
+        np.concatenate([part.end for part in parts]),
+        (np.concatenate([start for start, _ in rows]), np.concatenate([end for _, end in rows])),
+        {name: pa.concat_arrays([part.values[name] for part in parts]) for name in parts[0].values},
+    )

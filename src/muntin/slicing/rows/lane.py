@@ -1,0 +1,313 @@
+"""Queries that have taken the same events, and so count the same positions.
+
+All rows queries of a spec begin in one lane. An event that is late for some of them and in time for others takes a
+position in the latter only: from then on they count differently, and go on in lanes of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.kernels.rows_shift import plan_shift
+from muntin.kernels.rows_slices import close_keys, cut, list_windows, marks_of, rewind, settled_by
+from muntin.layout import BoundQuery
+from muntin.slicing.batch import Batch, Column
+from muntin.slicing.rows.arrivals import Arrivals
+from muntin.slicing.rows.blocks import grown
+from muntin.slicing.rows.cells import LAST, Cells, edges_of
+from muntin.slicing.rows.events import Events
+from muntin.slicing.rows.waiting import Waiting
+from muntin.windows import Cumulative
+
+__all__ = ["Judged", "Lane", "Windows"]
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NONE = int(np.iinfo(np.int64).min)
+_NO = np.empty(0, np.int64)
+
+# What is kept per key, beside its events and slices, all as ordinals but for the mark:
+_PER_KEY = {
+    "gone": 0,  # how many of its events were let go
+    "done": 0,  # how many are in slices
+    "shut": 0,  # windows that end within so many events are closed
+    "clean": 0,  # windows that end within so many events were reported as they are
+    "top": NONE,  # the time of the last event of a closed window of any query
+    "top_order": NONE,  # and its order
+}
+
+
+@dataclass
+class Judged:
+    """Rows that are late for some query: which of the batch, and for each query (a row) the times of the marks."""
+
+    rows: Int64s
+    late: npt.NDArray[np.bool_]
+    marks: npt.NDArray[np.int64]
+
+
+@dataclass
+class Windows:
+    """Windows as columns: query, key, positions, the first event of their run by ordinal and time, slices a to b."""
+
+    query: Int64s
+    key: Int64s
+    start: Int64s
+    end: Int64s
+    zero: Int64s
+    run: Int64s
+    a: Int64s
+    b: Int64s
+
+
+class Lane:
+    """Events, slices and marks of some queries, for all keys."""
+
+    def __init__(
+        self,
+        members: list[tuple[int, BoundQuery]],
+        keeps: set[int],
+        cells: Cells,
+        events: Events,
+        idle: int | None,
+        lateness: int,
+    ) -> None:
+        self.members = members
+        self.cells, self.events = cells, events
+        self.per_key: dict[str, Int64s] = {name: np.empty(0, np.int64) for name in _PER_KEY}
+        self._lagging = _NO
+        self.waiting = Waiting()
+        self.shifted = self.redone = 0
+        """How many slices gave events on to the next, and how many of them had to be made anew from their events."""
+        self._idle, self._lateness, self._all_keep = idle, lateness, keeps
+        windows: list[Any] = [bound.window for _, bound in members]
+        self._cumulative = np.array([isinstance(window, Cumulative) for window in windows], np.int64)
+        self._size = np.array([window.size.amount for window in windows], np.int64)
+        self._every = np.array([window.every.amount for window in windows], np.int64)
+        self._keeps = np.array([index in keeps for index, _ in members], np.int64)
+        self._asked: dict[tuple[int, ...], list[Int64s]] = {}
+        self._room = 64
+        self._place = {index: i for i, (index, _) in enumerate(members)}
+        self._steps, self._offsets = edges_of(windows)
+
+    @property
+    def queries(self) -> dict[int, int]:
+        """The place here of each query, by its place in the spec."""
+        return self._place
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of state."""
+        per_key = sum(array.nbytes for array in self.per_key.values())
+        return self.waiting.nbytes + self.events.blocks.nbytes + self.cells.blocks.nbytes + per_key
+
+    def grow(self, keys: int) -> None:
+        """Make room for key ids below `keys`."""
+        self.events.blocks.keys(keys)
+        self.cells.blocks.keys(keys)
+        for name, empty in _PER_KEY.items():
+            self.per_key[name] = grown(self.per_key[name], keys, empty)
+
+    def dump(self) -> dict[str, Any]:
+        """What a snapshot holds."""
+        return {
+            "queries": [index for index, _ in self.members],
+            "keys": self.per_key,
+            "waiting": self.waiting.dump(),
+            "lagging": self._lagging,
+            "events": self.events.dump(),
+            "cells": self.cells.blocks.dump(),
+        }
+
+    def load(self, tree: dict[str, Any], kinds: dict[str, Column]) -> None:
+        """Take over what a snapshot holds."""
+        self.per_key, self._lagging = tree["keys"], tree["lagging"]
+        self.waiting.load(tree["waiting"])
+        self.events.load(tree["events"], kinds)
+        self.cells.blocks.load(tree["cells"])
+
+    # -- taking rows in ----------------------------------------------------------------------------------------------
+
+    def judge(self, batch: Batch, low: int) -> Judged | None:
+        """The rows that are late for some query: they stand before the last event of a window that is closed.
+
+        Of equal places the one that comes now is the later.
+        """
+        top, order = self.per_key["top"], batch.order
+        if batch.key is None:
+            if low > top[0] or (order is None and low == top[0]):
+                return None
+            rows = np.flatnonzero(batch.time <= top[0])
+        else:
+            rows = np.flatnonzero(batch.time <= top[batch.key])
+        if not len(rows):
+            return None
+        time, keys = batch.time[rows], batch.key_ids()[rows]
+        marks, orders = (np.empty((len(self.members), len(rows)), np.int64) for _ in range(2))
+        cells, events = self.cells, self.events
+        marks_of(
+            keys, self.per_key["shut"], *self._kinds(), cells.blocks.at, cells.blocks.count, cells.start, cells.zero,
+            events.blocks.at, self.per_key["gone"], events.time, events.orders(), marks, orders,
+        )  # fmt: skip
+        late = time < marks
+        if order is not None:
+            late |= (time == marks) & (order[rows] < orders)
+        some = late.any(axis=0)
+        return Judged(rows[some], late[:, some], marks[:, some]) if some.any() else None
+
+    def _kinds(self) -> tuple[Int64s, Int64s, Int64s]:
+        return self._cumulative, self._size, self._every
+
+    def insert(self, rows: Arrivals) -> None:
+        """Take rows, none of them late; they wait until the watermark has passed them."""
+        self.waiting.add(self.events.chunk(rows))
+
+    # -- slices ------------------------------------------------------------------------------------------------------
+
+    def settle(self, watermark: int | None) -> Int64s:
+        """Put the events that the watermark has passed into slices, all of them without one; gives their keys."""
+        found = self.waiting.take(watermark)
+        if found is None:
+            return _NO
+        state, blocks = self.per_key, self.events.blocks
+        new = self.events.insert(found)
+        late = np.flatnonzero(new.late)
+        if len(late):
+            keys, points = new.keys[late], new.points[late] + state["gone"][new.keys[late]]
+            state["shut"][keys] = np.minimum(state["shut"][keys], points)
+            state["clean"][keys] = np.minimum(state["clean"][keys], points)
+            self._shift(keys, points, new.late[late], new.offsets[late], new.spots)
+        self._settle(new.keys, state["gone"][new.keys] + blocks.count[new.keys])
+        return new.keys
+
+    def rest(self) -> None:
+        """The step is over."""
+        self.waiting.rest()
+
+    def _shift(self, keys: Int64s, points: Int64s, late: Int64s, offsets: Int64s, spots: Int64s) -> None:
+        """Events came before settled ones: each later slice gets the last event of the one before, and loses its own.
+
+        Paper 1, section 6.3.2: a value is taken out by `invert`, or needs not be where the partial does not come from
+        it; else the slice is made anew from its events. With `idle` runs may grow together: all are made anew.
+        """
+        cells, events, state = self.cells, self.events, self.per_key
+        if self._idle is not None or not cells.fused.shifts:
+            rewind(keys, points, cells.blocks.at, cells.start, cells.held, cells.blocks.count, state["done"])
+            return
+
+        def run(write: int, columns: list[Int64s]) -> int:
+            found: int = plan_shift(
+                write, keys, late, offsets, spots, events.blocks.at, state["gone"], self._steps, self._offsets,
+                cells.blocks.at, cells.start, cells.held, points, cells.blocks.count, state["done"], *columns,
+            )  # fmt: skip
+            return found
+
+        size = np.zeros(1, np.int64)
+        count = run(0, [_NO, _NO, _NO, _NO, size, _NO, _NO])
+        some = [np.empty(count, np.int64) for _ in range(3)]
+        plan = [*some, np.empty(int(size[0]), np.int64), *(np.empty(count + 1, np.int64) for _ in range(3))]
+        run(1, plan)
+        if not count:
+            return
+        anew = plan[4][1:] == plan[4][:-1]
+        anew |= cells.fused.shift(cells.state, plan, events)
+        redone = np.flatnonzero(anew)
+        self.shifted += count - len(redone)
+        self.redone += len(redone)
+        if len(redone):
+            ranges = [*(column[redone] for column in some), np.ones(len(redone), np.int64)]
+            cells.fused.fold_ranges(cells.state, ranges, events)
+
+    def _settle(self, keys: Int64s, upto: Int64s) -> None:
+        events, cells, state = self.events, self.cells, self.per_key
+        added = np.empty(len(keys), np.int64)
+        idle = -1 if self._idle is None else self._idle
+
+        def run(write: int, ranges: list[Int64s]) -> int:
+            found: int = cut(
+                write, keys, upto, events.blocks.at, state["gone"], events.time, idle, self._steps, self._offsets,
+                cells.blocks.at, cells.blocks.count, state["done"], cells.start, cells.zero, cells.first, added,
+                *ranges,
+            )  # fmt: skip
+            return found
+
+        count = run(0, [_NO] * 4)
+        if not count:
+            return
+        cells.blocks.reserve(keys, added)
+        ranges = [np.empty(count, np.int64) for _ in range(4)]
+        run(1, ranges)
+        cells.blocks.count[keys] += added
+        cells.fused.fold_ranges(cells.state, ranges, events)
+
+    # -- windows -----------------------------------------------------------------------------------------------------
+
+    def windows(self, queries: list[int], keys: Int64s, everything: bool = False) -> Windows:
+        """The windows of some queries over settled events that are new or may have changed; or all open ones."""
+        state, cells = self.per_key, self.cells
+        since = state["shut" if everything else "clean"][keys]
+        asked = self._asked.get(tuple(queries))
+        if asked is None:
+            some = np.array([self._place[index] for index in queries], np.int64)
+            asked = self._asked[tuple(queries)] = [np.array(queries, np.int64), *(part[some] for part in self._kinds())]
+        room = self._room
+        while True:
+            columns = [np.empty(room, np.int64) for _ in range(8)]
+            inputs = [keys, since, state["done"], *asked, cells.blocks.at, cells.blocks.count]
+            listing: Any = list_windows  # mypy loses count of this many arguments
+            count: int = listing(room, *inputs, cells.start, cells.zero, cells.first, *columns)
+            if count <= room:
+                # By their ends, as they are reported: sorting a few numbers here saves sorting a table later.
+                by_end = np.argsort(cells.state[LAST][columns[-1][:count] - 1], kind="stable")
+                return Windows(*(column[by_end] for column in columns))
+            room = self._room = 2 * count
+
+    def keys_with_cells(self) -> Int64s:
+        """All keys that have slices."""
+        return np.flatnonzero(self.cells.blocks.count)
+
+    def places(self, wins: Windows) -> tuple[Int64s, Int64s]:
+        """Where the events of windows are, for queries that keep them."""
+        at = (self.events.blocks.at - self.per_key["gone"])[wins.key] + wins.zero
+        return at + wins.start, at + wins.end
+
+    def reported(self, keys: Int64s) -> None:
+        """The windows over settled events of these keys were reported."""
+        self.per_key["clean"][keys] = self.per_key["done"][keys]
+
+    def close(self, keys: Int64s, bound: int) -> None:
+        """Close the windows that end by a time, and let go of what none that is open needs."""
+        state, events, cells = self.per_key, self.events, self.cells
+        if self._lateness:
+            keys = np.union1d(self._lagging, keys)
+        if not len(keys):
+            return
+        if self._lateness:
+            upto = np.empty(len(keys), np.int64)
+            known = state["shut"]
+            settled_by(keys, bound, events.blocks.at, events.blocks.count, state["gone"], known, events.time, upto)
+            upto = np.minimum(upto, state["done"][keys])
+        else:
+            upto = state["done"][keys]
+        close_keys(
+            keys, upto, *self._kinds(), self._keeps, cells.start, cells.zero, cells.held, events.time,
+            events.orders(), state["shut"], cells.blocks.at, cells.blocks.count, events.blocks.at,
+            events.blocks.count, state["gone"], state["top"], state["top_order"],
+        )  # fmt: skip
+        if self._lateness:
+            self._lagging = keys[upto < state["done"][keys]]
+
+    # -- dividing ----------------------------------------------------------------------------------------------------
+
+    def divided(self, queries: list[int]) -> Lane:
+        """Some of the queries in a lane of their own, with the same events so far."""
+        some = [(index, bound) for index, bound in self.members if index in queries]
+        other = Lane(some, self._all_keep, self.cells.copy(), self.events.copy(), self._idle, self._lateness)
+        other.per_key = {name: array.copy() for name, array in self.per_key.items()}
+        other.waiting, other._lagging = self.waiting.copy(), self._lagging
+        return other
