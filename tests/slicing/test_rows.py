@@ -219,6 +219,19 @@ def test_an_event_that_only_some_queries_take_parts_them() -> None:
     assert [[i for i, _ in lane.members] for lane in engine._rows.lanes] == [[1, 2], [0]]
 
 
+def test_texts_of_events_that_wait_or_are_kept_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muntin.slicing.texts._LEAST", 4)
+    spec = mt.over("ts", by="key", disorder="6 us").window("w", mt.tumbling("7 rows"), all=mt.collect("s"))
+    ts = np.arange(120)
+    table = pa.table({"ts": ts - ts % 5, "key": ts % 2, "s": [f"t{i * 31 % 97}" for i in range(120)]})
+    steps = [(table.slice(i, 8), int(ts[i]) - 2) for i in range(0, 120, 8)]
+    check(spec, steps, (4, 9))
+    engine = engine_of(spec)
+    for batch, watermark in steps:
+        engine._run(batch, watermark, False)
+    assert len(engine._decoder.interners["s"]) < 60
+
+
 # -- how much is kept --------------------------------------------------------------------------------------------------
 
 
