@@ -216,7 +216,7 @@ def test_an_event_that_only_some_queries_take_parts_them() -> None:
         engine._run(batch, watermark, False)
     assert engine._rows is not None
     # Of 0 to 40 the first four are closed for r2 and three for r3; 25 is late for r2 alone.
-    assert [[i for i, _ in lane.members] for lane in engine._rows.lanes] == [[1, 2], [0]]
+    assert [[i for i, _ in lane.members] for lane in engine._rows.lanes] == [[0], [1, 2]]
 
 
 def test_texts_of_events_that_wait_or_are_kept_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
