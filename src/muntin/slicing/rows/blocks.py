@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.slicing.compaction import kept_ids
+
 __all__ = ["Blocks", "grown", "spread"]
 
 Int64s = npt.NDArray[np.int64]
@@ -128,13 +130,15 @@ class Blocks:
             self.columns[name][place] = column[source]
         self.at, self._begin, self._end = to.copy(), to, to + sizes
 
-    def copy(self) -> Blocks:
-        """The same rows, in columns of their own."""
-        other = Blocks({})
-        other.columns = {name: column.copy() for name, column in self.columns.items()}
-        other.at, other.count, other._begin, other._end = (array.copy() for array in self._per_key())
-        other._room, other._used = self._room, self._used
-        return other
+    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
+        """Mark the keys that have rows."""
+        count = self.count[: len(live)]
+        live[: len(count)] |= count > 0
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys, which have no rows, are -1."""
+        stay = kept_ids(moved[: len(self.at)])
+        self.at, self.count, self._begin, self._end = (array[stay] for array in self._per_key())
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds: the rows, key by key."""
@@ -143,8 +147,8 @@ class Blocks:
 
     def load(self, tree: dict[str, Any]) -> None:
         """Take over what a snapshot holds."""
-        self.count = tree["count"]
-        self.columns = tree["columns"]
+        self.count = tree["count"].copy()
+        self.columns = {name: column.copy() for name, column in tree["columns"].items()}
         self._end = np.cumsum(self.count)
         self._begin = self._end - self.count
         self.at = self._begin.copy()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from muntin.aggregates import Bound
 from muntin.aggregates.counting import Count
 from muntin.aggregates.extremes import MaxCount, MinCount
-from muntin.compile import inverse_of, loaded, recipe_of, run
+from muntin.compile import compiled, inverse_of, loaded, recipe_of, run
 from muntin.fused import Fused
 from muntin.kernels import source_rows as source
 from muntin.kernels.source_rows import INVERT
@@ -48,6 +48,9 @@ class RowsFused(Fused):
 
     def __init__(self, bounds: Sequence[Bound]) -> None:
         super().__init__(bounds, None, True)
+        self.place = {bound.aggregate: i for i, bound in enumerate(bounds)}
+        """Where among those of the cells each aggregate is."""
+        self.functions = [functions for bound in bounds if (functions := compiled(bound)) is not None]
         found: dict[object, Bound] = {}
         for bound in bounds:
             recipe = recipe_of(bound)
@@ -147,8 +150,20 @@ class Cells:
         """Slices a to b as one, for each window."""
         return merged(self.fused, self.state, a, b)
 
-    def copy(self) -> Cells:
-        """The same slices, in columns of their own."""
-        other = Cells(self.fused)
-        other.blocks = self.blocks.copy()
-        return other
+    def dump(self) -> dict[str, Any]:
+        """What a snapshot holds, and which columns are whose."""
+        fused = self.fused
+        whose = [[repr(aggregate), fused.counts[i], *fused.places[i]] for aggregate, i in fused.place.items()]
+        return {"blocks": self.blocks.dump(), "aggregates": whose}
+
+    def load(self, tree: dict[str, Any]) -> None:
+        """Take over the slices of a snapshot: of the aggregates that are in these cells, which all were in those."""
+        fused, old = self.fused, tree["blocks"]["columns"]
+        whose = {name: slots for name, *slots in tree["aggregates"]}
+        columns = {name: old[name] for name in ("start", "zero", "first", *self._slots[: LAST + 1])}
+        for aggregate, i in fused.place.items():
+            for slot, before in zip((fused.counts[i], *fused.places[i]), whose[repr(aggregate)], strict=True):
+                columns[self._slots[slot]] = old[f"slot {before}"]
+        self.blocks.load(
+            {"count": tree["blocks"]["count"], "columns": {name: columns[name] for name in self.blocks.columns}}
+        )

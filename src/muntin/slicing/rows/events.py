@@ -16,15 +16,13 @@ from muntin.kernels.rows_events import insertion_points, merge_sources, place_wi
 from muntin.slicing.batch import Batch
 from muntin.slicing.rows.arrivals import NO_INTS, Arrivals
 from muntin.slicing.rows.blocks import Blocks, spread
-from muntin.slicing.rows.waiting import VALUE, Chunk, Sorted
+from muntin.slicing.rows.waiting import VALID, VALUE, Chunk, Sorted
 from muntin.slicing.values import Column
 
 __all__ = ["Events", "Inserted"]
 
 Int64s = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
-
-_VALID = "valid "
 
 
 @dataclass
@@ -70,7 +68,7 @@ class Events:
     def column(self, name: str) -> Column:
         """A column of values."""
         columns = self.blocks.columns
-        return replace(self._kinds[name], values=columns[VALUE + name], valid=columns.get(_VALID + name))
+        return replace(self._kinds[name], values=columns[VALUE + name], valid=columns.get(VALID + name))
 
     def columns(self) -> dict[str, Column]:
         """All columns of values."""
@@ -89,20 +87,26 @@ class Events:
             rows = spread(self.blocks.at, self.blocks.count)
             codes[rows] = np.maximum(moved[codes[rows]], 0)
 
-    def copy(self) -> Events:
-        """The same events, in columns of their own."""
-        other = Events(self._names, False)
-        other.blocks, other._kinds = self.blocks.copy(), dict(self._kinds)
-        return other
-
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds."""
         return self.blocks.dump()
 
     def load(self, tree: dict[str, Any], kinds: dict[str, Column]) -> None:
-        """Take over what a snapshot holds; `kinds` are empty columns with their types and interners."""
-        self.blocks.load(tree)
-        self._kinds = {name: kinds[name] for name in self._names}
+        """Take over what a snapshot holds, of the columns kept here; `kinds` are empty ones with their types."""
+        known = {"time", "order", *(kind + name for name in self._names for kind in (VALUE, VALID))}
+        columns = {name: column for name, column in tree["columns"].items() if name in known}
+        self.blocks.load({"count": tree["count"], "columns": columns})
+        self._kinds = {name: kinds[name] for name in self._names if name in kinds}
+
+    @property
+    def kinds(self) -> dict[str, Column]:
+        """An empty column of each that has come."""
+        return self._kinds
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of values that are kept, where they come."""
+        return self._names
 
     def chunk(self, rows: Arrivals) -> Chunk:
         """Sorted rows of a batch with the columns that are kept here."""
@@ -116,7 +120,7 @@ class Events:
                 self._kinds[name] = replace(column, values=column.values[:0], valid=None)
             columns[VALUE + name] = column.values
             if column.valid is not None:
-                columns[_VALID + name] = column.valid
+                columns[VALID + name] = column.valid
         return Chunk(rows.time, rows.order, rows.rows, columns)
 
     # -- taking rows in ----------------------------------------------------------------------------------------------
@@ -131,7 +135,7 @@ class Events:
         counts = np.diff(offsets)
         for name, dtype in new.names().items():
             if name != "key" and name not in blocks.columns:
-                blocks.add(name, dtype, name.startswith(_VALID))
+                blocks.add(name, dtype, name.startswith(VALID))
         blocks.reserve(keys, counts)
         points, late = np.empty(len(keys), np.int64), np.zeros(len(keys), np.int64)
         orders = self.orders()

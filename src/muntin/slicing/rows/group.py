@@ -24,6 +24,7 @@ from muntin.slicing.rows.lane import Judged, Lane, Windows
 __all__ = ["RowsGroup"]
 
 Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass
@@ -31,8 +32,8 @@ class Alike:
     """Queries with the same aggregates under the same names: their values are found in one go."""
 
     members: list[tuple[int, BoundQuery]]
-    fixed: dict[str, int]
-    """Aggregates in the slices: their place among those of the fused update."""
+    fixed: list[str]
+    """Aggregates in the slices."""
     kept: list[str]
     """Aggregates that are computed from kept events."""
     reported: Reported = field(default_factory=Reported)
@@ -51,21 +52,22 @@ class RowsGroup:
         self._lateness, self._idle, self._ordered = spec.lateness, spec.idle, spec.order is not None
         members = [(index, layout.queries[index]) for index in queries]
         self._members = dict(members)
-        bounds = [bound for _, query in members for bound in query.aggregates.values()]
-        # One update for equal aggregates, however many queries ask for them.
-        self._bounds = list({bound.aggregate: bound for bound in bounds if compiled(bound) is not None}.values())
-        self._compiled = [found for bound in self._bounds if (found := compiled(bound)) is not None]
-        place = {bound.aggregate: i for i, bound in enumerate(self._bounds)}
-        self._alike = _grouped(members, place)
+        self._alike = _grouped(members)
         self._keeps = {index for alike in self._alike if alike.kept for index, _ in alike.members}
-        self._names = list(dict.fromkeys(name for bound in bounds for name in bound.aggregate.columns))
-        self._fused = RowsFused(self._bounds)
+        self._fused: dict[object, RowsFused] = {}
         self.lanes = [self._lane(queries)]
 
-    def _lane(self, queries: list[int]) -> Lane:
+    def _lane(self, queries: list[int], since: int | None = None) -> Lane:
+        """Some queries in a lane of their own, with cells of just their aggregates."""
         members = [(index, self._members[index]) for index in queries]
-        events = Events(self._names, self._ordered)
-        return Lane(members, self._keeps, Cells(self._fused), events, self._idle, self._lateness)
+        bounds = [bound for _, query in members for bound in query.aggregates.values()]
+        # One update for equal aggregates, however many queries ask for them.
+        in_cells = {bound.aggregate: bound for bound in bounds if compiled(bound) is not None}
+        fused = self._fused.get(tuple(in_cells))
+        if fused is None:
+            fused = self._fused[tuple(in_cells)] = RowsFused(list(in_cells.values()))
+        events = Events(list(dict.fromkeys(name for b in bounds for name in b.aggregate.columns)), self._ordered)
+        return Lane(members, self._keeps, Cells(fused), events, self._idle, self._lateness, since)
 
     @property
     def keeping(self) -> list[int]:
@@ -75,22 +77,68 @@ class RowsGroup:
     @property
     def nbytes(self) -> int:
         """The bytes of state."""
-        return sum(lane.nbytes for lane in self.lanes)
+        return sum(part.nbytes for part in self._stores())
+
+    def _stores(self) -> list[Lane | Reported]:
+        """All that holds state per key."""
+        return [*self.lanes, *(alike.reported for alike in self._alike)]
+
+    @property
+    def turned(self) -> tuple[int, int]:
+        """How many events were let go so far, and how many are kept."""
+        return sum(lane.dropped for lane in self.lanes), sum(lane.held for lane in self.lanes)
+
+    @property
+    def texts(self) -> RowsGroup:
+        """What holds texts."""
+        return self
+
+    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
+        """Mark the keys that something is known of."""
+        for part in self._stores():
+            part.live_keys(live)
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        for part in self._stores():
+            part.renumber(moved)
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the rows queries."""
         return {
             "lanes": [lane.dump() for lane in self.lanes],
-            "reported": [alike.reported.dump() for alike in self._alike],
+            "reported": [[[i for i, _ in alike.members], alike.reported.dump()] for alike in self._alike],
         }
 
     def load(self, tree: dict[str, Any], kinds: dict[str, Column]) -> None:
         """Take over what a snapshot holds."""
-        self.lanes = [self._lane(part["queries"]) for part in tree["lanes"]]
-        for lane, part in zip(self.lanes, tree["lanes"], strict=True):
-            lane.load(part, kinds)
-        for alike, reported in zip(self._alike, tree["reported"], strict=True):
-            alike.reported.load(reported)
+        self.carry(tree, kinds, {index: index for index in self._members}, None)
+
+    def carry(
+        self, tree: dict[str, Any] | None, kinds: dict[str, Column], stay: dict[int, int], seen: int | None
+    ) -> dict[int, int]:
+        """Take over the state of the queries that stay, old numbers to new ones; the others begin with what comes.
+
+        Gives from when those are exact: they see no event up to the newest one.
+        """
+        self.lanes = []
+        for part in () if tree is None else tree["lanes"]:
+            queries = [stay[index] for index in part["queries"] if stay.get(index) in self._members]
+            if queries:
+                self.lanes.append(self._lane(queries, part["since"]))
+                self.lanes[-1].load(part, kinds)
+        for members, reported in () if tree is None else tree["reported"]:
+            goes_on = {index: stay[index] for index in members if stay.get(index) in self._members}
+            for alike in self._alike:
+                if any(index in goes_on.values() for index, _ in alike.members):
+                    alike.reported.load(reported, goes_on)
+        known = {index for lane in self.lanes for index in lane.queries}
+        added = [index for index in self._members if index not in known]
+        if not added:
+            return {}
+        since = None if seen is None else seen + 1
+        self.lanes.append(self._lane(added, since))
+        return {} if since is None else dict.fromkeys(added, since)
 
     def live_codes(self, column: str, live: npt.NDArray[np.bool_]) -> None:
         """Mark the texts of a column that events have."""
@@ -112,12 +160,13 @@ class RowsGroup:
         rows = arrivals(batch, low)
         for lane in list(self.lanes):
             lane.grow(keys)
-            judged = lane.judge(batch, low)
+            seen = None if lane.since is None or low >= lane.since else batch.time >= lane.since
+            judged = lane.judge(batch, low, seen)
             if judged is None:
-                lane.insert(rows)
+                lane.insert(rows if seen is None else rows.only(seen))
             else:
                 self._say_late(lane, judged, batch, late)
-                self._divide(lane, judged, batch, rows)
+                self._divide(lane, judged, seen, rows)
 
     def _say_late(self, lane: Lane, judged: Judged, batch: Batch, late: LateRows) -> None:
         numbers, time = batch.row_numbers()[judged.rows], batch.time[judged.rows]
@@ -125,7 +174,7 @@ class RowsGroup:
             some = np.flatnonzero(missed)
             late.missed(numbers[some], index, (time[some], marks[some] + 1))
 
-    def _divide(self, lane: Lane, judged: Judged, batch: Batch, rows: Arrivals) -> None:
+    def _divide(self, lane: Lane, judged: Judged, seen: Bools | None, rows: Arrivals) -> None:
         """Queries for which the same rows are late stay together."""
         alike: dict[bytes, list[int]] = {}
         for place, missed in enumerate(np.packbits(judged.late, axis=1)):  # np.unique takes 8 ms for a row of thousands
@@ -133,11 +182,14 @@ class RowsGroup:
         parts = [lane]
         if len(alike) > 1:
             indexes = [index for index, _ in lane.members]
-            parts = [lane.divided([indexes[place] for place in places]) for places in alike.values()]
+            parts = [self._lane([indexes[place] for place in places], lane.since) for places in alike.values()]
+            state = lane.dump()
+            for part in parts:
+                part.load(state, lane.events.kinds)
             at = self.lanes.index(lane)
             self.lanes[at : at + 1] = parts
         for part, places in zip(parts, alike.values(), strict=True):
-            taken = np.ones(len(batch), np.bool_)
+            taken = np.ones(len(rows.batch), np.bool_) if seen is None else seen.copy()
             taken[judged.rows[judged.late[places[0]]]] = False
             part.insert(rows.only(taken))
 
@@ -184,9 +236,12 @@ class RowsGroup:
         partials = lane.cells.merged(wins.a, wins.b)
         bound = alike.bound
         values: dict[str, pa.Array] = {}
-        for name, place in alike.fixed.items():
-            with named_errors(name, bound.aggregates[name]):
-                values[name] = finished(self._fused, place, bound.aggregates[name], self._compiled[place], partials)
+        fused = lane.cells.fused
+        for name in alike.fixed:
+            aggregate = bound.aggregates[name]
+            place = fused.place[aggregate.aggregate]
+            with named_errors(name, aggregate):
+                values[name] = finished(fused, place, aggregate, fused.functions[place], partials)
         if alike.kept:
             values |= values_of(bound, alike.kept, lane.events, *lane.places(wins), None)
         identity = (wins.start, wins.end) if self._idle is None else (wins.run, wins.start, wins.end)
@@ -194,7 +249,7 @@ class RowsGroup:
         return Report(wins.query, wins.key, identity, partials[FIRST], partials[LAST] + 1, rows, values)
 
 
-def _grouped(members: list[tuple[int, BoundQuery]], place: dict[Any, int]) -> list[Alike]:
+def _grouped(members: list[tuple[int, BoundQuery]]) -> list[Alike]:
     found: dict[object, list[tuple[int, BoundQuery]]] = {}
     for index, query in members:
         asked = tuple((name, bound.aggregate) for name, bound in query.aggregates.items())
@@ -202,7 +257,7 @@ def _grouped(members: list[tuple[int, BoundQuery]], place: dict[Any, int]) -> li
     groups = []
     for alike in found.values():
         aggregates = alike[0][1].aggregates
-        fixed = {name: place[b.aggregate] for name, b in aggregates.items() if compiled(b) is not None}
+        fixed = [name for name, bound in aggregates.items() if compiled(bound) is not None]
         groups.append(Alike(alike, fixed, [name for name in aggregates if name not in fixed]))
     return groups
 

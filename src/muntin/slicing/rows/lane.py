@@ -16,6 +16,7 @@ from muntin.kernels.rows_shift import plan_shift
 from muntin.kernels.rows_slices import close_keys, cut, list_windows, marks_of, rewind, settled_by
 from muntin.layout import BoundQuery
 from muntin.slicing.batch import Batch, Column
+from muntin.slicing.compaction import kept_ids
 from muntin.slicing.rows.arrivals import Arrivals
 from muntin.slicing.rows.blocks import grown
 from muntin.slicing.rows.cells import LAST, Cells, edges_of
@@ -76,6 +77,7 @@ class Lane:
         events: Events,
         idle: int | None,
         lateness: int,
+        since: int | None = None,
     ) -> None:
         self.members = members
         self.cells, self.events = cells, events
@@ -84,7 +86,11 @@ class Lane:
         self.waiting = Waiting()
         self.shifted = self.redone = 0
         """How many slices gave events on to the next, and how many of them had to be made anew from their events."""
-        self._idle, self._lateness, self._all_keep = idle, lateness, keeps
+        self._idle, self._lateness = idle, lateness
+        self.since = since
+        """Where the queries were added later: they see no event before this."""
+        self.dropped = self.held = 0
+        """How many events were let go so far, and how many are kept."""
         windows: list[Any] = [bound.window for _, bound in members]
         self._cumulative = np.array([isinstance(window, Cumulative) for window in windows], np.int64)
         self._size = np.array([window.size.amount for window in windows], np.int64)
@@ -121,22 +127,40 @@ class Lane:
             "waiting": self.waiting.dump(),
             "lagging": self._lagging,
             "events": self.events.dump(),
-            "cells": self.cells.blocks.dump(),
+            "cells": self.cells.dump(),
+            "since": self.since,
         }
 
     def load(self, tree: dict[str, Any], kinds: dict[str, Column]) -> None:
         """Take over what a snapshot holds."""
-        self.per_key, self._lagging = tree["keys"], tree["lagging"]
-        self.waiting.load(tree["waiting"])
+        self.per_key = {name: array.copy() for name, array in tree["keys"].items()}
+        self._lagging = tree["lagging"]
+        self.waiting.load(tree["waiting"], self.events.names)
         self.events.load(tree["events"], kinds)
-        self.cells.blocks.load(tree["cells"])
+        self.cells.load(tree["cells"])
+        self.held = int(self.events.blocks.count.sum())
+
+    def live_keys(self, live: Bools) -> None:
+        """Mark the keys that something is known of: how far they came is never forgotten."""
+        self.waiting.live_keys(live)
+        self.events.blocks.live_keys(live)
+        done = self.per_key["done"][: len(live)]
+        live[: len(done)] |= done > 0
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        self.waiting.renumber(moved)
+        self.events.blocks.renumber(moved)
+        self.cells.blocks.renumber(moved)
+        self.per_key = {name: array[kept_ids(moved[: len(array)])] for name, array in self.per_key.items()}
+        self._lagging = moved[self._lagging]
 
     # -- taking rows in ----------------------------------------------------------------------------------------------
 
-    def judge(self, batch: Batch, low: int) -> Judged | None:
+    def judge(self, batch: Batch, low: int, seen: Bools | None) -> Judged | None:
         """The rows that are late for some query: they stand before the last event of a window that is closed.
 
-        Of equal places the one that comes now is the later.
+        Of equal places the one that comes now is the later. Only rows that are seen are judged; None: all.
         """
         top, order = self.per_key["top"], batch.order
         if batch.key is None:
@@ -145,6 +169,8 @@ class Lane:
             rows = np.flatnonzero(batch.time <= top[0])
         else:
             rows = np.flatnonzero(batch.time <= top[batch.key])
+        if seen is not None:
+            rows = rows[seen[rows]]
         if not len(rows):
             return None
         time, keys = batch.time[rows], batch.key_ids()[rows]
@@ -176,6 +202,7 @@ class Lane:
             return _NO
         state, blocks = self.per_key, self.events.blocks
         new = self.events.insert(found)
+        self.held += len(found)
         late = np.flatnonzero(new.late)
         if len(late):
             keys, points = new.keys[late], new.points[late] + state["gone"][new.keys[late]]
@@ -294,20 +321,13 @@ class Lane:
             upto = np.minimum(upto, state["done"][keys])
         else:
             upto = state["done"][keys]
+        before = state["gone"][keys]
         close_keys(
             keys, upto, *self._kinds(), self._keeps, cells.start, cells.zero, cells.held, events.time,
             events.orders(), state["shut"], cells.blocks.at, cells.blocks.count, events.blocks.at,
             events.blocks.count, state["gone"], state["top"], state["top_order"],
         )  # fmt: skip
+        freed = int((state["gone"][keys] - before).sum())
+        self.dropped, self.held = self.dropped + freed, self.held - freed
         if self._lateness:
             self._lagging = keys[upto < state["done"][keys]]
-
-    # -- dividing ----------------------------------------------------------------------------------------------------
-
-    def divided(self, queries: list[int]) -> Lane:
-        """Some of the queries in a lane of their own, with the same events so far."""
-        some = [(index, bound) for index, bound in self.members if index in queries]
-        other = Lane(some, self._all_keep, self.cells.copy(), self.events.copy(), self._idle, self._lateness)
-        other.per_key = {name: array.copy() for name, array in self.per_key.items()}
-        other.waiting, other._lagging = self.waiting.copy(), self._lagging
-        return other

@@ -15,14 +15,14 @@ import numpy.typing as npt
 from muntin.kernels.rows_events import merge_places, scatter_wide
 from muntin.slicing.rows.arrivals import NO_INTS
 
-__all__ = ["VALUE", "Chunk", "Sorted", "Waiting"]
+__all__ = ["VALID", "VALUE", "Chunk", "Sorted", "Waiting"]
 
 Int64s = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 Columns = dict[str, Array]
 
-VALUE = "value "
-"""Before the name of a column of values, among the other columns."""
+VALUE, VALID = "value ", "valid "
+"""Before the name of a column of values, and of the mask of those that are there, among the other columns."""
 
 
 @dataclass
@@ -160,16 +160,24 @@ class Waiting:
                 codes = chunk.columns[VALUE + column]
                 codes[...] = np.maximum(moved[codes], 0)
 
-    def copy(self) -> Waiting:
-        """The same rows, in columns of their own."""
-        other = Waiting()
-        other.chunks = [chunk.settled() for chunk in self.chunks]
-        return other
+    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
+        """Mark the keys of rows."""
+        for chunk in self.chunks:
+            live[chunk.columns.get("key", 0)] = True
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids."""
+        for chunk in self.chunks:
+            if "key" in chunk.columns:
+                chunk.columns["key"] = moved[chunk.columns["key"]]
 
     def dump(self) -> list[Any]:
         """What a snapshot holds."""
         return [{"time": chunk.time, "order": chunk.order, "columns": chunk.columns} for chunk in self.chunks]
 
-    def load(self, tree: list[Any]) -> None:
-        """Take over what a snapshot holds."""
-        self.chunks = [Chunk(part["time"], part["order"], NO_INTS, part["columns"]) for part in tree]
+    def load(self, tree: list[Any], names: list[str]) -> None:
+        """Take over what a snapshot holds, of some columns of values."""
+        known = {"key", *(kind + name for name in names for kind in (VALUE, VALID))}
+        for part in tree:
+            columns = {name: column.copy() for name, column in part["columns"].items() if name in known}
+            self.chunks.append(Chunk(part["time"].copy(), part["order"].copy(), NO_INTS, columns))
