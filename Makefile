@@ -32,7 +32,7 @@ demo: $(STAMP)
 test: lint pytest
 
 pytest: $(STAMP)
-	@$(WITH_SPARK) && $(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(WITH_SPARK) && $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(STAMP)
 	@$(BIN)/ruff format --check .

@@ -12,7 +12,7 @@ from tests.strategies import rows_of
 
 
 def test_the_command_shows_every_window() -> None:
-    shown = CliRunner().invoke(app, ["demo"])
+    shown = CliRunner().invoke(app, ["demo", "--embedded"])
     assert shown.exit_code == 0, shown.output
     for query in spec().queries:
         assert query.name in shown.output

@@ -125,7 +125,14 @@ def shown(page: Path) -> str:
 # ---- the pages ----
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+# The page about Spark shares the session of the tests on Spark, and so their worker.
+ON_SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, id=n, marks=ON_SPARK if p.stem == "spark" else []) for p, n in zip(PAGES, NAMES, strict=True)],
+)
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     problem = ""

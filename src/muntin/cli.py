@@ -1,6 +1,8 @@
-"""The command line: `muntin demo`."""
+"""The command line: `muntin demo`, `muntin run FILE.toml`."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import typer
 
@@ -13,8 +15,32 @@ def main() -> None:
 
 
 @app.command()
-def demo() -> None:
-    """Departures from New York in 2013, in several windows at once."""
-    from muntin.demo import run
+def demo(
+    embedded: bool = typer.Option(False, help="In this process, without Spark."),
+    plot: Path = typer.Option(Path("demo.png"), help="Where the plot goes."),
+) -> None:
+    """Departures from New York in 2013, a Spark stream in several windows at once."""
+    if embedded:
+        from muntin.demo import run
 
-    run()
+        run()
+    else:
+        from muntin.spark.demo import run as run_on_spark
+
+        run_on_spark(plot=plot)
+
+
+@app.command()
+def run(file: Path = typer.Argument(..., help="A pipeline in TOML: source, spec, sinks.", exists=True)) -> None:
+    """Run a pipeline that is declared in a file, on a local Spark session."""
+    from muntin.pipeline import load
+    from muntin.spark import session, watch
+    from muntin.spark.run import run_pipeline
+
+    pipeline = load(file.read_text(encoding="utf-8"), file.resolve().parent)
+    spark = session("muntin run")
+    try:
+        with watch(spark):
+            run_pipeline(pipeline, spark)
+    finally:
+        spark.stop()

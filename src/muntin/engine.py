@@ -46,9 +46,14 @@ class Engine(ABC):
         clock: Callable[[], Any] | None = None,
         sources: Sources | None = None,
         store: str = AUTO,
+        emit: str = "final",
     ) -> None:
         if watermark not in (AUTO, "manual"):
             raise SpecError(f"watermark={watermark!r} is neither 'auto' nor 'manual'.")
+        if emit not in ("final", "updates"):
+            raise SpecError(f"emit={emit!r} is neither 'final' nor 'updates'.")
+        self.updates = emit == "updates"
+        """Whether every changed window is reported after every step, and not only those that are due."""
         self._sources = Sources() if sources is None else sources
         if self._sources.asked:
             _check_sources(spec, watermark == AUTO)
@@ -231,7 +236,7 @@ class Engine(ABC):
             if late is not None and late.num_rows:
                 self._late.append(late)
         self._move(watermark)
-        return self._report(flush)
+        return self._report(flush or self.updates)
 
     def _move(self, watermark: int | Literal["auto"] | None) -> None:
         """The watermark moves forward only; by itself it trails the newest event by the disorder.
@@ -340,18 +345,19 @@ def make(
     threads: int = 1,
     store: str = AUTO,
     latency: str | None = None,
+    emit: str = "final",
 ) -> Engine:
     """An engine by name."""
     made = _class(engine)
     if not isinstance(threads, int) or not 1 <= threads <= 1024:
         raise SpecError(f"threads={threads!r} is not a number of threads. Give 1 or more, up to 1024.")
     if threads == 1:
-        return made(spec, watermark, clock, Sources(sources, idle_source), asked_for(store, latency))
+        return made(spec, watermark, clock, Sources(sources, idle_source), asked_for(store, latency), emit)
     from muntin.slicing.parallel import Parallel
 
     if made is not _slicing():
         raise SpecError(f"threads={threads} with engine={engine!r}: only the slicing engine runs in several threads.")
-    return Parallel(spec, watermark, clock, Sources(sources, idle_source), threads, asked_for(store, latency))
+    return Parallel(spec, watermark, clock, Sources(sources, idle_source), threads, asked_for(store, latency), emit)
 
 
 def apply(spec: Spec, frame: Any, engine: str) -> Any:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from muntin.errors import FrameError
 
-__all__ = ["Frame", "normalise", "to_arrow"]
+__all__ = ["Frame", "is_spark", "normalise", "to_arrow"]
 
 _ACCEPTED = (
     "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, a polars DataFrame or LazyFrame, "
@@ -85,10 +85,10 @@ with __arrow_c_stream__.
         return Frame(table, lambda result: polars.from_arrow(result).lazy())
 
     # Before the stream protocol, which Spark's frames have too: it would collect the whole frame unasked.
-    if any(f"{cls.__module__}.".startswith("pyspark.sql.") for cls in type(frame).__mro__):
+    if is_spark(frame):
         raise FrameError(
-            f"cannot read a Spark frame ({_type_name(frame)}) yet: Spark frames come in a later release. "
-            "For now give frame.toArrow(), which collects it to the driver."
+            f"cannot read a Spark frame ({_type_name(frame)}) here. spec.apply and spec.start take one; an embedded "
+            "engine takes frame.toArrow(), which collects it to the driver."
         )
     if isinstance(frame, dict):
         return Frame(normalise(_from_columns(frame.items(), "dict")), _same)
@@ -136,6 +136,15 @@ def normalise(table: pa.Table) -> pa.Table:
         plain = field.with_type(target).remove_metadata()
         table = table.set_column(i, plain, pa.chunked_array(chunks, type=target))
     return table
+
+
+def is_spark(frame: object) -> bool:
+    """Whether this is a Spark DataFrame, classic or of Spark Connect; found without importing Spark.
+
+    >>> is_spark({"x": [1]})
+    False
+    """
+    return any(f"{cls.__module__}.".startswith("pyspark.sql.") for cls in type(frame).__mro__)
 
 
 def _same(table: pa.Table) -> pa.Table:

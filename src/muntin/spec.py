@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.aggregates import Aggregate
 from muntin.errors import SpecError, nearest
+from muntin.frames import is_spark
 from muntin.units import Measure, duration, show_duration
 from muntin.windows import Window
 
@@ -128,19 +129,56 @@ class Spec:
         """Whether the stream is declared to be in order: neither disorder nor lateness."""
         return self.disorder == 0 and self.lateness == 0
 
-    def apply(self, frame: Any, *, engine: str = "auto") -> Any:
-        """All windows of a finite frame, as a frame of the same kind.
+    def apply(self, frame: Any, *, engine: str = "auto", buckets: int | None = None) -> Any:
+        """All windows of a frame, as a frame of the same kind.
 
-        `engine="reference"` recomputes everything in plain Python, to check against.
+        A Spark DataFrame may be a stream; `buckets` is into how many parts its keys are then put (as many as there
+        are shuffle partitions unless given). `engine="reference"` recomputes everything in plain Python, to check
+        against; on finite frames only.
 
         >>> import muntin as mt
         >>> spec = mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count())
         >>> spec.apply({"ts": [0, 1, 1_000_000]}).column("n").to_pylist()
         [2, 1]
         """
+        if is_spark(frame):
+            from muntin.spark.plan import apply_spark
+
+            return apply_spark(self.checked(), frame, engine, buckets)
         from muntin.engine import apply
 
         return apply(self.checked(), frame, engine)
+
+    def start(
+        self,
+        frame: Any,
+        *,
+        results: Any,
+        checkpoint: str,
+        late: Any = None,
+        trigger: dict[str, Any] | None = None,
+        flush: bool = False,
+        emit: str = "final",
+        buckets: int | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Run over a streaming Spark DataFrame, results and late rows going to two sinks; gives Spark's StreamingQuery.
+
+        A sink is the name of a table, a path, a pair `(path, format)`, or a function of a DataFrame and the number of
+        the batch. A path gets one folder `batch_id=N` per batch and a table one partition, so that a batch that is
+        tried again is still there once. Without `late` such rows are only counted, in the query's progress.
+        `trigger` is what Spark's `trigger` takes, such as `{"availableNow": True}`; then `flush=True` waits for the
+        end, reports the windows that the watermark has not reached, as batch `flush`, and ends the checkpoint.
+        `emit="updates"` reports every window after every batch that changes it; the last row of a window holds.
+        `buckets` is into how many parts keys are put: as many as there are shuffle partitions unless given.
+
+        ```
+        query = spec.start(stream, results="/data/windows", late="/data/late", checkpoint="/data/checkpoint")
+        ```
+        """
+        from muntin.spark.start import start_spark
+
+        return start_spark(self.checked(), frame, results, late, checkpoint, trigger, flush, emit, buckets, name)
 
     def engine(
         self,
@@ -153,11 +191,13 @@ class Spec:
         threads: int = 1,
         store: str = "auto",
         latency: str | None = None,
+        emit: str = "final",
     ) -> Engine:
         """An embedded engine with state: `push(batch)`, `advance(watermark)`, `flush()`, `late()`.
 
         `watermark="auto"` trails the newest event by `disorder`; `"manual"` moves only on `advance`. `clock` gives
-        the current time (a datetime or microseconds) and is the system's unless given.
+        the current time (a datetime or microseconds) and is the system's unless given. `emit="updates"` reports every
+        window after every step that changes it, due or not; its revisions count on.
 
         Where several sources feed the engine (`push(batch, source="a")`), the watermark is the smallest of theirs.
         `sources` declares them, so that it waits for those that have not pushed yet; a source that has not pushed for
@@ -176,14 +216,23 @@ class Spec:
         """
         from muntin.engine import make
 
-        return make(self.checked(), engine, watermark, clock, sources, idle_source, threads, store, latency)
+        return make(self.checked(), engine, watermark, clock, sources, idle_source, threads, store, latency, emit)
 
-    def explain(self, frame: Any = None, *, rate: float | None = None, keys: int = 1) -> Explanation:
+    def explain(
+        self,
+        frame: Any = None,
+        *,
+        rate: float | None = None,
+        keys: int = 1,
+        late: bool = False,
+        buckets: int | None = None,
+    ) -> Explanation:
         """What it will do, and why: the class of each window, the properties of its aggregates, what follows.
 
         A frame, or a pyarrow schema, tells the types of columns: then it is known of each aggregate of your own
         whether it is compiled. `rate`, in events per second of event time, and the number of keys tell how many bytes
-        of state result.
+        of state result. With a Spark DataFrame it also tells what happens before and after the shuffle; `late` says
+        whether there is a late output, and `buckets` how many parts the keys are put into.
 
         >>> import muntin as mt
         >>> print(mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count()).explain())
@@ -201,12 +250,17 @@ class Spec:
         Store: lazy, since no window has more than 1 slice; a tree pays from 32 on.
         A row further than 1 day ahead of the clock is rejected (max_ahead).
         """
-        from muntin.explain import explain
+        from muntin.explain import Explanation, explain
 
         if rate is not None and not rate > 0:
             raise SpecError(f"explain(rate={rate!r}): a rate is a number of events per second of event time, above 0.")
         if isinstance(keys, bool) or not isinstance(keys, int) or keys < 1:
             raise SpecError(f"explain(keys={keys!r}): the number of keys counts from 1.")
+        if is_spark(frame):
+            from muntin.spark.explain import explain_spark, spark_columns
+
+            told = explain(self.checked(), spark_columns(self, frame), rate, keys)
+            return Explanation(f"{told}\n\n{explain_spark(self, frame, late, buckets)}")
         return explain(self.checked(), schema_of(frame), rate, keys)
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.reference import run
-from tests.strategies import cuts, last_revisions, rows_of, specs, streams, watermarks
+from tests.strategies import MIXES, cuts, last_revisions, rows_of, specs, streams, watermarks
 
 TIME = ("tumbling", "sliding", "cumulative", "own")
 SESSIONS = ("session",)
@@ -28,14 +28,15 @@ def check(
     restarts: tuple[int, ...] = (),
     threads: int = 1,
     store: str = "auto",
+    emit: str = "final",
 ) -> None:
     """The same results and late rows at every step, and at flush; before some steps from a snapshot."""
-    expected = run(spec, steps, flush=True)
-    engine = spec.engine(engine="slicing", watermark="manual", threads=threads, store=store)
+    expected = run(spec, steps, flush=True, emit=emit)
+    engine = spec.engine(engine="slicing", watermark="manual", threads=threads, store=store, emit=emit)
     for i, (batch, watermark) in enumerate([*steps, (None, None)]):
         if i in restarts:
             state = engine.snapshot()
-            engine = spec.engine(engine="slicing", watermark="manual", threads=threads, store=store)
+            engine = spec.engine(engine="slicing", watermark="manual", threads=threads, store=store, emit=emit)
             engine.restore(state)
             assert engine.snapshot() == state
         last = i == len(steps)
@@ -76,6 +77,17 @@ def test_equals_the_reference_from_slices_alone(spec: mt.Spec, data: Any) -> Non
 def test_a_snapshot_continues_exactly(spec: mt.Spec, data: Any) -> None:
     steps = steps_of(data, data.draw(streams()))
     check(spec, steps, tuple(data.draw(st.sets(st.integers(0, len(steps)), min_size=1, max_size=3))))
+
+
+# Not var: it is recomputed over other ranges when events are let go, and its last digit may differ then.
+EXACT = tuple(mix for mix in MIXES if "var" not in mix)
+
+
+@settings(max_examples=150, deadline=None)
+@given(specs(mixes=EXACT), st.data())
+def test_updates_equal_the_reference(spec: mt.Spec, data: Any) -> None:
+    steps = steps_of(data, data.draw(streams()))
+    check(spec, steps, tuple(data.draw(st.sets(st.integers(0, len(steps)), max_size=2))), emit="updates")
 
 
 def test_a_snapshot_of_another_spec_is_refused() -> None:

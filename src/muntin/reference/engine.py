@@ -283,6 +283,7 @@ def run(
     *,
     flush: bool = False,
     clock: Callable[[], Any] | None = None,
+    emit: str = "final",
 ) -> Run:
     """Run the reference over steps of (batch, watermark).
 
@@ -294,7 +295,7 @@ def run(
     >>> [table.column("n").to_pylist() for table in run(spec, [({"ts": [1, 2]}, None), (None, 1_000_000)]).results]
     [[], [2]]
     """
-    engine = Reference(spec.checked(), "manual", clock)
+    engine = Reference(spec.checked(), "manual", clock, emit=emit)
     results, late = [], []
     for batch, watermark in steps:
         table = None if batch is None else to_arrow(batch).table

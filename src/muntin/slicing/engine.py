@@ -67,8 +67,8 @@ class Slicing(Engine):
         self._kept_queries = [
             KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if i not in {*sliced, *rows}
         ]
-        self._sliced = Sliced(bound, sliced, self._decoder.interners, self.store) if sliced else None
-        self._rows = RowsGroup(bound, rows) if rows else None
+        self._sliced = Sliced(bound, sliced, self._decoder.interners, self.store, self.updates) if sliced else None
+        self._rows = RowsGroup(bound, rows, self.updates) if rows else None
         keeping = [query.index for query in self._kept_queries]
         if self._sliced is not None:
             keeping += self._sliced.keeping
@@ -337,7 +337,7 @@ class Slicing(Engine):
         view = self._kept.view(query.index)
         wins = query.family.windows(view, self._watermark, flush)
         found = Found(query.bound, view, wins, np.flatnonzero(wins.due))
-        if self.spec.lateness:  # windows that are as they were said need not be computed again
+        if self.spec.lateness or self.updates:  # windows that are as they were said need not be computed again
             lo, hi = wins.lo[found.due], wins.hi[found.due]
             found.events = self._kept.events(query.bound, list(query.bound.aggregates), view, lo, hi, wins.take)
             found.take(query.reported.fresh(self._due(query, found)))
@@ -360,7 +360,7 @@ class Slicing(Engine):
     def _reported(self, query: KeptQuery, found: Found) -> Report:
         """What is new or changed of the windows that are due."""
         report, wins = self._due(query, found), found.wins
-        if not self.spec.lateness:
+        if not (self.spec.lateness or self.updates):
             return report
         return query.reported.report(report, named(np.full(len(wins), query.index), wins.key, wins.identity))
 

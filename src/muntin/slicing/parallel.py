@@ -53,14 +53,15 @@ class Parallel(Engine):
         sources: Sources | None,
         threads: int,
         store: str = AUTO,
+        emit: str = "final",
     ) -> None:
-        super().__init__(spec, watermark, clock, sources, store)
+        super().__init__(spec, watermark, clock, sources, store, emit)
         if not spec.by:
             raise SpecError(
                 f"threads={threads} splits the rows by key, and this spec has no keys. Name key columns with "
                 f"over(..., by=...), or leave threads= out."
             )
-        self._parts = [Slicing(spec, "manual", store=store) for _ in range(threads)]
+        self._parts = [Slicing(spec, "manual", store=store, emit=emit) for _ in range(threads)]
         self._pool: ThreadPoolExecutor | None = None
 
     @property

@@ -48,9 +48,15 @@ class Sliced:
     """All sliced queries of a spec over one set of slices."""
 
     def __init__(
-        self, layout: Layout, queries: list[int], interners: Mapping[str, Interner], store: str = "auto"
+        self,
+        layout: Layout,
+        queries: list[int],
+        interners: Mapping[str, Interner],
+        store: str = "auto",
+        updates: bool = False,
     ) -> None:
         self._lateness, self._disorder = layout.spec.lateness, layout.spec.disorder
+        self._revises = updates or self._lateness > 0
         self.texts = Texts((b for i in queries for b in layout.queries[i].aggregates.values()), interners)
         members = [(i, with_codes(layout.queries[i])) for i in queries]
         in_cells = {
@@ -71,7 +77,7 @@ class Sliced:
         self.fused: Fused = fused(self.bounds, spans=self.spans)
         self.slicer = Slicer([bound.window for _, bound in members])
         self.slices = Slices(self.slicer, self.fused)
-        self.store = AggregateStore(store, self.fused, self.slices, self._lateness > 0)
+        self.store = AggregateStore(store, self.fused, self.slices, self._revises)
         self.groups = self._grouped(
             [(i, bound) for i, bound in members if not isinstance(bound.window, Session)], places
         )
@@ -349,7 +355,7 @@ class Sliced:
     def _fixed(self, group: FixedGroup, watermark: int | None, flush: bool, kept: KeptValues) -> Report | None:
         slices = self.slices
         low = int(slices.starts[0]) if self.mark is None else max(self.mark, int(slices.starts[0]))
-        if self._lateness and self._reached is not None:
+        if self._revises and self._reached is not None:
             # Of the windows reported before only those that got an event can have changed.
             unchanged = self._reached if self._touched is None else min(self._reached, self._touched)
             low = max(low, unchanged)
@@ -370,7 +376,7 @@ class Sliced:
             values |= kept.between(group.members[0][0], group.bound, group.kept, key, listed.start, listed.end)
         identity = (listed.start, listed.end)
         report = Report(listed.query, key, identity, listed.start, listed.end, None, values)
-        if not self._lateness:
+        if not self._revises:
             return report
         report.events = self._events(group.fixed, partials)
         if group.kept:
@@ -416,13 +422,13 @@ class Sliced:
         groups = heads.groups(self.slices)
         if query.since is not None:
             groups = groups.take(np.flatnonzero(groups.first >= query.since))
-        if not len(groups.key) and (query.since is None or not self._lateness):
+        if not len(groups.key) and (query.since is None or not self._revises):
             return None  # else one that was reported may have grown to before the start of the query
         due = groups
         if not flush:
             assert watermark is not None
             due = self._due_sessions(groups, query, query.rounded(watermark))
-        if not len(due.key) and not self._lateness:
+        if not len(due.key) and not self._revises:
             return None
         partials = heads.partials(due, self.slices)
         values = self._values(query.bound, query.fixed, partials)
@@ -431,7 +437,7 @@ class Sliced:
             values |= kept.between(query.index, query.bound, query.kept, due.key, due.first, due.last + 1)
         which = np.full(len(due.key), query.index)
         report = Report(which, due.key, (due.first,), due.first, due.last + gap, None, values)
-        if not self._lateness:
+        if not self._revises:
             return report
         report.events = self._events(query.fixed, partials)
         if query.kept:
@@ -443,7 +449,7 @@ class Sliced:
         """Sessions whose end the watermark has passed; of those reported before only the ones that may have changed."""
         end = groups.last + query.window.gap.amount
         due = end < watermark
-        if self._lateness and self._reached is not None:
+        if self._revises and self._reached is not None:
             new = end >= query.rounded(self._reached)
             due &= new if self._touched is None else new | (end >= self._touched)
         return groups.take(np.flatnonzero(due))

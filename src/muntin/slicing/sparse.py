@@ -116,12 +116,16 @@ class Sparse:
         self, starts: Int64s, times: Int64s, key: Int64s, order: Int64s | None, columns: Mapping[str, Any]
     ) -> None:
         """Each event into the cell of its slice and key."""
+        cells = self.cells_of(starts, times, key)  # which may move the columns
+        self._cells.update_cells(self.columns, cells, times, order, columns)
+
+    def cells_of(self, starts: Int64s, times: Int64s, key: Int64s) -> Int64s:
+        """The cell of each event, made where there is none."""
         from muntin.kernels.cells import pair_up
 
         pairs = np.empty(len(times), np.int64)
         pair_up(np.ascontiguousarray(times), np.ascontiguousarray(key), starts, self._serials, pairs)
-        cells = self._find(pairs)  # which may move the columns
-        self._cells.update_cells(self.columns, cells, times, order, columns)
+        return self._find(pairs)
 
     def _find(self, pairs: Int64s) -> Int64s:
         """The cell of each pair; new pairs get new cells."""

@@ -47,9 +47,11 @@ class Alike:
 class RowsGroup:
     """The rows queries of a spec."""
 
-    def __init__(self, layout: Layout, queries: list[int]) -> None:
+    def __init__(self, layout: Layout, queries: list[int], updates: bool = False) -> None:
         spec = layout.spec
         self._lateness, self._idle, self._ordered = spec.lateness, spec.idle, spec.order is not None
+        # With updates windows are reported before the watermark has passed them, and may change.
+        self._revises = updates or spec.lateness > 0
         members = [(index, layout.queries[index]) for index in queries]
         self._members = dict(members)
         self._alike = _grouped(members)
@@ -67,7 +69,7 @@ class RowsGroup:
         if fused is None:
             fused = self._fused[tuple(in_cells)] = RowsFused(list(in_cells.values()))
         events = Events(list(dict.fromkeys(name for b in bounds for name in b.aggregate.columns)), self._ordered)
-        return Lane(members, self._keeps, Cells(fused), events, self._idle, self._lateness, since)
+        return Lane(members, self._keeps, Cells(fused), events, self._idle, self._revises, since)
 
     @property
     def keeping(self) -> list[int]:
@@ -208,7 +210,7 @@ class RowsGroup:
             if watermark is not None:
                 lane.close(keys, watermark - self._lateness)
             lane.rest()
-        if self._lateness and watermark is not None:
+        if self._revises and watermark is not None:
             for alike in self._alike:
                 last = alike.reported.last
                 if last is not None and len(last):
@@ -217,7 +219,7 @@ class RowsGroup:
 
     def _report(self, alike: Alike, settled: list[Int64s]) -> Report | None:
         # Where runs can grow together, windows can cease to exist: then all that are open are looked at.
-        everything = self._idle is not None and self._lateness > 0
+        everything = self._idle is not None and self._revises
         found = []
         for lane, keys in zip(self.lanes, settled, strict=True):
             here = [index for index, _ in alike.members if index in lane.queries]
@@ -228,7 +230,7 @@ class RowsGroup:
         if not found and not everything:
             return None
         due = _joined(found, alike)
-        if not self._lateness:
+        if not self._revises:
             return due
         return alike.reported.report(due, due.names() if everything else None)
 

@@ -76,7 +76,7 @@ class Lane:
         cells: Cells,
         events: Events,
         idle: int | None,
-        lateness: int,
+        revises: bool,
         since: int | None = None,
     ) -> None:
         self.members = members
@@ -86,7 +86,7 @@ class Lane:
         self.waiting = Waiting()
         self.shifted = self.redone = 0
         """How many slices gave events on to the next, and how many of them had to be made anew from their events."""
-        self._idle, self._lateness = idle, lateness
+        self._idle, self._revises = idle, revises
         self.since = since
         """Where the queries were added later: they see no event before this."""
         self.dropped = self.held = 0
@@ -310,11 +310,11 @@ class Lane:
     def close(self, keys: Int64s, bound: int) -> None:
         """Close the windows that end by a time, and let go of what none that is open needs."""
         state, events, cells = self.per_key, self.events, self.cells
-        if self._lateness:
+        if self._revises:
             keys = np.union1d(self._lagging, keys)
         if not len(keys):
             return
-        if self._lateness:
+        if self._revises:
             upto = np.empty(len(keys), np.int64)
             known = state["shut"]
             settled_by(keys, bound, events.blocks.at, events.blocks.count, state["gone"], known, events.time, upto)
@@ -329,5 +329,5 @@ class Lane:
         )  # fmt: skip
         freed = int((state["gone"][keys] - before).sum())
         self.dropped, self.held = self.dropped + freed, self.held - freed
-        if self._lateness:
+        if self._revises:
             self._lagging = keys[upto < state["done"][keys]]

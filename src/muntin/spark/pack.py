@@ -1,0 +1,179 @@
+"""The stage before the shuffle: the rows of a task as few large blobs, one per bucket.
+
+Where the workload allows it (paper 1, Figure 4) rows are combined into partials per slice and key, the pane-level
+query of paper 2; else the needed columns go on. A blob is an Arrow IPC stream. Few rows with large columns cross the
+shuffle, not many small rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.frames import normalise
+from muntin.layout import Layout
+from muntin.slicing.partials import Combiner
+from muntin.spark.buckets import Buckets
+from muntin.spark.source import SHIFT, TIME, Source
+
+__all__ = ["EVENTS", "PACKED", "PARTIALS", "REJECTED", "TICK", "Packer", "opened", "packed"]
+
+EVENTS, REJECTED, TICK, PARTIALS = 0, 1, 2, 3
+"""What a blob holds: rows for the engine; rows that no window takes, with why; nothing, so that a bucket is called;
+partials per slice and key."""
+
+PACKED = "bucket int, kind int, clock long, size long, blob binary"
+"""The columns between the two stages. `clock` is Spark's clock of the batch, in microseconds."""
+
+_SCHEMA = pa.schema(
+    [("bucket", pa.int32()), ("kind", pa.int32()), ("clock", pa.int64()), ("size", pa.int64()), ("blob", pa.binary())]
+)
+_ROWS = 1 << 20  # rows that a task gathers before it packs them
+_BYTES = 1 << 27
+REASON = "muntin_reason"
+
+
+@dataclass(frozen=True)
+class Packer:
+    """Packs the rows of a task; given to `mapInArrow`."""
+
+    source: Source
+    labels: tuple[int, ...]
+    late: bool
+    """Whether rejected rows are handed on whole; else they are only counted."""
+    ticks: bool
+    """Whether every bucket gets a blob, if only an empty one, so that all of them see every batch."""
+    layout: Layout | None
+    """What partials are made by; None where events are passed on."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Blobs per bucket."""
+        return _Task(self).run(batches)
+
+
+class _Task:
+    """One task of the stage."""
+
+    def __init__(self, packer: Packer) -> None:
+        self._packer, self._source, self._labels = packer, packer.source, packer.labels
+        types = [self._source.schema.field(name).type for name in self._source.spec.by]
+        self._buckets = Buckets(types, len(self._labels)) if types and len(self._labels) > 1 else None
+        self._combiner = None if packer.layout is None else Combiner(packer.layout)
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Gather rows, and pack them when there are many."""
+        waiting: list[pa.RecordBatch] = []
+        rows = size = 0
+        called = not self._packer.ticks
+        for batch in batches:
+            waiting.append(batch)
+            rows += batch.num_rows
+            size += batch.nbytes
+            if rows >= _ROWS or size >= _BYTES:
+                yield self._pack(waiting, called)
+                waiting, rows, size, called = [], 0, 0, True
+        if rows:
+            yield self._pack(waiting, called)
+
+    def _pack(self, batches: list[pa.RecordBatch], called: bool) -> pa.RecordBatch:
+        source = self._source
+        table = normalise(pa.Table.from_batches(batches))
+        derived = table.column(TIME).cast(pa.int64()).to_numpy()
+        carried = pa.schema([source.schema.field(name) for name in source.carried])
+        table = table.drop_columns([TIME]).rename_columns(list(source.carried)).cast(carried)
+        # Spark's clock is the same for all rows, so it is sent only where rows have no other time.
+        clock = int(derived[0]) - SHIFT if source.spec.time is None else 0
+        out: list[_Part] = []
+        bad = derived < 1_000
+        if bad.any():
+            out += self._rejected(table.filter(pa.array(bad)), derived[bad])
+            table, derived = table.filter(pa.array(~bad)), derived[~bad]
+        if source.spec.time is not None and source.spec.time not in source.carried:
+            at = source.schema.get_field_index(source.spec.time)
+            table = table.add_column(at, source.schema.field(at), source.times(derived - SHIFT))
+        out += self._taken(table)
+        if not called:
+            seen = {part.bucket for part in out}
+            out += [_Part(bucket, TICK, 0, None) for bucket in range(len(self._labels)) if bucket not in seen]
+        columns = [
+            pa.array([self._labels[part.bucket] for part in out], pa.int32()),
+            pa.array([part.kind for part in out], pa.int32()),
+            pa.array([clock] * len(out), pa.int64()),
+            pa.array([part.size for part in out], pa.int64()),
+            pa.array([b"" if part.table is None else packed(part.table) for part in out], pa.binary()),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+
+    def _rejected(self, table: pa.Table, derived: npt.NDArray[np.int64]) -> list[_Part]:
+        reasons = pa.array(derived.astype(np.int8))
+        which = self._which(table, self._source.spec.by)
+        gone = table.append_column(REASON, reasons) if self._packer.late else pa.table([reasons], [REASON])
+        return _parted(gone, which, REJECTED)
+
+    def _taken(self, table: pa.Table) -> list[_Part]:
+        """Rows as partials, where that makes them fewer, else as they are."""
+        by = self._source.spec.by
+        partials = None if self._combiner is None or not table.num_rows else self._combiner.combine(table)
+        if partials is None:
+            return _parted(table, self._which(table, by), EVENTS)
+        parts = _parted(partials, self._which(partials, [f"key {name}" for name in by]), PARTIALS)
+        return [part._replace(size=pc.sum(part.table["n"]).as_py()) for part in parts if part.table is not None]
+
+    def _which(self, table: pa.Table, by: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The bucket of each row."""
+        if self._buckets is None:
+            return np.zeros(table.num_rows, np.int64)
+        return self._buckets.of([table.column(name) for name in by])
+
+
+class _Part(NamedTuple):
+    """What one bucket gets of some rows."""
+
+    bucket: int
+    kind: int
+    size: int
+    """How many rows it stands for."""
+    table: pa.Table | None
+
+
+def _parted(table: pa.Table, which: npt.NDArray[np.int64], kind: int) -> list[_Part]:
+    """The rows of each bucket, in the order in which they came."""
+    if not table.num_rows:
+        return []
+    first = int(which[0])
+    if (which == first).all():
+        return [_Part(first, kind, table.num_rows, table)]
+    counts = np.bincount(which)
+    # Stable, and of few bits: NumPy sorts small integers by radix.
+    order = np.argsort(which.astype(np.uint16 if len(counts) <= 1 << 16 else np.int64), kind="stable")
+    sorted_ = table.take(pa.array(order))
+    ends = np.cumsum(counts)
+    return [
+        _Part(int(b), kind, int(counts[b]), sorted_.slice(int(ends[b] - counts[b]), int(counts[b])))
+        for b in np.flatnonzero(counts)
+    ]
+
+
+def packed(table: pa.Table) -> bytes:
+    """A table as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def opened(blob: bytes) -> pa.Table:
+    """The table of an Arrow IPC stream.
+
+    >>> opened(packed(pa.table({"x": [1]}))).to_pydict()
+    {'x': [1]}
+    """
+    with pa.ipc.open_stream(blob) as reader:
+        return reader.read_all()

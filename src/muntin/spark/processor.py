@@ -1,0 +1,182 @@
+"""The stateful stage: called once per bucket, it runs the engine of all keys of the bucket for one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql import types as st
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from muntin.layout import Layout
+from muntin.spark.bucket import Bucket, Done, Head, Step
+from muntin.spark.pack import EVENTS, PARTIALS, REASON, REJECTED, opened, packed
+from muntin.spark.source import REASONS, from_spark
+from muntin.spec import Spec
+
+__all__ = ["OUTPUT", "Processor"]
+
+OUTPUT = st.StructType(
+    [
+        st.StructField("results", st.BinaryType()),
+        st.StructField("late", st.BinaryType()),
+        st.StructField("rows_in", st.LongType()),
+        st.StructField("windows_out", st.LongType()),
+        st.StructField("rejected", st.LongType()),
+        st.StructField("late_rows", st.ArrayType(st.LongType())),
+    ]
+)
+"""What comes out per bucket and batch: tables as blobs, and counts."""
+
+_HEAD = st.StructType(
+    [
+        st.StructField("line", st.StringType()),
+        st.StructField("token", st.StringType()),
+        st.StructField("step", st.LongType()),
+        st.StructField("base", st.LongType()),
+        st.StructField("log", st.LongType()),
+        st.StructField("size", st.LongType()),
+        st.StructField("watermark", st.LongType()),
+        st.StructField("timer", st.LongType()),
+    ]
+)
+_NUMBER = st.StructType([st.StructField("number", st.LongType())])
+_BLOB = st.StructType([st.StructField("blob", st.BinaryType())])
+
+_MOST_ROWS = 1 << 20  # results in one blob
+
+
+class _SparkStore:
+    """A bucket's part of Spark's state store; calls cost about a millisecond each, so the head is read once."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        self._head = handle.getValueState("head", _HEAD)
+        self._snapshot = handle.getValueState("snapshot", _BLOB)
+        self._steps = handle.getMapState("steps", _NUMBER, _BLOB)
+        self._known: Head | None = None
+        self._read = False
+
+    def begin(self) -> None:
+        """Another bucket: what was read is forgotten."""
+        self._known, self._read = None, False
+
+    def head(self) -> Head | None:
+        if not self._read:
+            found = self._head.get()
+            self._known, self._read = None if found is None else Head(*found), True
+        return self._known
+
+    def put_head(self, head: Head) -> None:
+        self._head.update(tuple(head))
+        self._known, self._read = head, True
+
+    def snapshot(self) -> bytes | None:
+        found = self._snapshot.get()
+        return None if found is None else bytes(found[0])
+
+    def fold(self, snapshot: bytes) -> None:
+        self._snapshot.update((snapshot,))
+        self._steps.clear()
+
+    def step(self, number: int) -> bytes:
+        found = self._steps.getValue((number,))
+        assert found is not None
+        return bytes(found[0])
+
+    def append(self, number: int, step: bytes) -> None:
+        self._steps.updateValue((number,), (step,))
+
+
+class Processor(StatefulProcessor):
+    """The slice store and window manager of each bucket."""
+
+    def __init__(self, spec: Spec, layout: Layout, disorder: int, late: bool, emit: str) -> None:
+        self._spec, self._layout, self._disorder, self._late, self._emit = spec, layout, disorder, late, emit
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called by Spark for each task."""
+        self._handle = handle
+        self._store = _SparkStore(handle)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
+        """One batch of a bucket."""
+        events, partials, rejected, clock, taken, refused = [], [], [], 0, 0, 0
+        for row in rows:
+            clock = max(clock, row.clock)
+            taken += row.size
+            if row.kind == EVENTS:
+                events.append(opened(row.blob))
+            elif row.kind == PARTIALS:
+                partials.append(opened(row.blob))
+            elif row.kind == REJECTED:
+                refused += row.size
+                if self._late:
+                    rejected.append(opened(row.blob))
+        done = self._run(key, Step(events, partials, None, clock), timerValues)
+        yield from self._rows(done, rejected, refused, taken)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+        """The watermark has moved in a batch without rows for this bucket."""
+        fired = expiredTimerInfo.getExpiryTimeInMs()
+        yield from self._rows(self._run(key, Step([], [], None, 0), timerValues, fired), [], 0, 0)
+
+    def close(self) -> None:
+        """Called by Spark at the end of each task."""
+
+    def _run(self, key: Any, step: Step, times: Any, fired: int | None = None) -> Done | None:
+        store = self._store
+        store.begin()
+        millis = times.getCurrentWatermarkInMs()
+        watermark = from_spark(millis, self._disorder)
+        bucket = Bucket(self._spec, self._layout.schema, key[0], store, self._emit)
+        if not step.events and not step.partials and bucket.idle(watermark):
+            return None
+        return bucket.run(step._replace(watermark=watermark), self._timer(store.head(), millis, fired))
+
+    def _timer(self, head: Head | None, millis: int, fired: int | None) -> int:
+        """Spark is to call as soon as the watermark moves on, so that every bucket sees every watermark."""
+        timer = millis + 1
+        before = None if head is None else head.timer
+        if before != timer:
+            # The one that is firing now is deleted by Spark. Another that has expired would fire in this batch yet.
+            if before is not None and before != fired:
+                self._handle.deleteTimer(before)
+            self._handle.registerTimer(timer)
+        return timer
+
+    def _rows(self, done: Done | None, rejected: list[pa.Table], refused: int, rows: int) -> Iterator[Row]:
+        names = [query.name for query in self._spec.queries]
+        counts = [0 if done is None else done.late_events.get(name, 0) for name in names]
+        results = None if done is None else done.results
+        windows = 0 if results is None else results.num_rows
+        gone = self._gone(None if done is None else done.late, rejected) if self._late else None
+        if not (windows or rows or gone):
+            return
+        first: pa.Table | None = results.slice(0, _MOST_ROWS) if results is not None and windows else None
+        yield Row(
+            results=None if first is None else packed(first),
+            late=None if gone is None else packed(gone),
+            rows_in=rows,
+            windows_out=windows,
+            rejected=refused,
+            late_rows=counts,
+        )
+        for at in range(_MOST_ROWS, windows, _MOST_ROWS):
+            assert results is not None
+            part = packed(results.slice(at, _MOST_ROWS))
+            yield Row(results=part, late=None, rows_in=0, windows_out=0, rejected=0, late_rows=[0] * len(names))
+
+    def _gone(self, late: pa.Table | None, rejected: list[pa.Table]) -> pa.Table | None:
+        """Late and rejected rows together, with the columns of the late output."""
+        schema = self._layout.late
+        parts = [] if late is None or not late.num_rows else [late]
+        for table in rejected:
+            codes = table.column(REASON).to_numpy()
+            columns = [table.column(name) for name in self._layout.schema.names]
+            columns.append(pa.array(np.array(REASONS, object)[codes], pa.string()))
+            columns += [pa.nulls(len(codes), field.type) for field in list(schema)[-2:]]
+            parts.append(pa.table(columns, schema=schema))
+        return pa.concat_tables(parts) if parts else None

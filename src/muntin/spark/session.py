@@ -1,0 +1,70 @@
+"""A local Spark session that is ready for Muntin."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from muntin.errors import SpecError
+
+__all__ = ["PROVIDER", "check_state_store", "session"]
+
+PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+"""The state store that `transformWithState` needs."""
+
+_PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
+
+
+def session(
+    name: str = "muntin",
+    *,
+    cores: int | str = "*",
+    partitions: int = 4,
+    retries: int = 4,
+    memory: str = "2g",
+    log: str = "ERROR",
+    **conf: Any,
+) -> SparkSession:
+    """A local session: RocksDB for state, UTC, few shuffle partitions, failed tasks tried again, no web page.
+
+    Any other setting goes in by name, with `__` for a dot: `session(spark__ui__enabled=True)`. Where a session runs
+    already, it is given back with these settings as far as they can still change. Stop it with `.stop()`.
+
+    ```
+    spark = muntin.spark.session(cores=2)
+    ```
+    """
+    # Workers are started with the python3 on PATH unless told; it may lack our packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {
+        _PROVIDER_KEY: PROVIDER,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": partitions,
+        "spark.log.level": log,
+        "spark.ui.enabled": False,
+        "spark.ui.showConsoleProgress": False,
+        "spark.driver.memory": memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # RocksDB uploads only what changed since the last batch, not whole files.
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
+        "spark.sql.execution.arrow.maxRecordsPerBatch": 100_000,
+    }
+    settings.update({key.replace("__", "."): value for key, value in conf.items()})
+    builder = SparkSession.builder.appName(name).master(f"local[{cores},{retries}]")
+    for key, value in settings.items():
+        builder = builder.config(key, str(value).lower() if isinstance(value, bool) else str(value))
+    return builder.getOrCreate()
+
+
+def check_state_store(spark: SparkSession) -> None:
+    """Refuse a session whose state store cannot hold the state of a stream."""
+    found = spark.conf.get(_PROVIDER_KEY, None)
+    if found is None or "RocksDB" not in found:
+        raise SpecError(
+            f"a stream needs the RocksDB state store, and this session has {found}. Set it before the stream starts: "
+            f"spark.conf.set({_PROVIDER_KEY!r}, {PROVIDER!r}); muntin.spark.session() does."
+        )

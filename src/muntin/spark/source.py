@@ -1,0 +1,132 @@
+"""What is read of a Spark DataFrame: the needed columns, and one derived column of times.
+
+Spark's watermark starts at 1970, never goes below, is floored to milliseconds and takes a null for 1970. So it is given
+a derived column: the event time shifted so that all of the years 1 to 9999 lie above 1 ms, and for a row that is
+rejected a number of microseconds below 1 ms that says why. That one column tells Python everything about time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as st
+
+from muntin.spark.types import arrow_schema
+from muntin.spec import Spec
+from muntin.units import MAX_TIME, MIN_TIME
+
+__all__ = ["REASONS", "SHIFT", "TIME", "Source", "from_spark", "source"]
+
+TIME = "muntin_time"
+"""The name of the derived column."""
+
+SHIFT = 1_000 - MIN_TIME
+"""What is added to an event time for Spark: the first microsecond of year 1 becomes 1 ms after 1970."""
+
+REASONS = ("", "null time", "time out of range", "too far ahead")
+"""Why a row is rejected, by the number that stands in the derived column."""
+
+_US_PER_DAY = 86_400_000_000
+
+
+def from_spark(millis: int, disorder: int) -> int | None:
+    """Spark's watermark (milliseconds, shifted) as ours; None as long as there is none.
+
+    The disorder is taken off here: Spark would round it to milliseconds.
+
+    >>> from_spark(0, 0) is None, from_spark(SHIFT // 1_000 + 5, 10)
+    (True, 4990)
+    """
+    return None if millis <= 0 else millis * 1_000 - SHIFT - disorder
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is read of a frame, for one spec.
+
+    `schema` is what the engine gets: the needed columns (all, with a late output), in the order of the frame.
+    """
+
+    spec: Spec
+    given: st.StructType
+    schema: pa.Schema
+    carried: tuple[str, ...]
+    """The columns that come along with the derived one. Without a late output the time is not: it is made from it."""
+
+    def select(self, frame: DataFrame, *, finite: bool) -> DataFrame:
+        """The derived column and those that come along."""
+        # By place: PySpark reads dots and backticks in names as its own.
+        carried = (_named(name).alias(f"c{i}") for i, name in enumerate(self.carried))
+        return frame.select(self._time(finite).alias(TIME), *carried)
+
+    def _time(self, finite: bool) -> Column:
+        spec = self.spec
+        clock = F.unix_micros(F.current_timestamp())
+        if spec.time is None:
+            return F.timestamp_micros(clock + F.lit(SHIFT))
+        raw, scale = _raw(_named(spec.time), self.given[spec.time].dataType)
+        # The range is checked before the scale is applied: what passes does not overflow.
+        outside = (raw < F.lit(MIN_TIME // scale)) | (raw >= F.lit((MAX_TIME + 1) // scale))
+        micros = raw * F.lit(scale) if scale > 1 else raw
+        found = F.when(raw.isNull(), F.lit(1)).when(outside, F.lit(2))
+        if not finite and spec.max_ahead is not None:
+            found = found.when(micros > clock + F.lit(spec.max_ahead), F.lit(3))
+        return F.timestamp_micros(found.otherwise(micros + F.lit(SHIFT)))
+
+    def times(self, micros: npt.NDArray[np.int64]) -> pa.Array:
+        """The time column in its own type, from microseconds."""
+        assert self.spec.time is not None
+        type_ = self.schema.field(self.spec.time).type
+        if pa.types.is_date(type_):
+            return pa.array((micros // _US_PER_DAY).astype(np.int32)).cast(type_)
+        return pa.array(micros).cast(type_)
+
+
+def source(spec: Spec, frame: DataFrame, *, late: bool) -> Source:
+    """What a spec needs of a frame; with a late output, all of it."""
+    given = frame.schema
+    if late:
+        return Source(spec, given, arrow_schema(given), tuple(given.names))
+    wanted = needed(spec)
+    picked = st.StructType([field for field in given.fields if field.name in wanted])
+    return Source(spec, given, arrow_schema(picked), tuple(name for name in picked.names if name != spec.time))
+
+
+def needed(spec: Spec) -> set[str]:
+    """The columns that a spec names.
+
+    >>> import muntin as mt
+    >>> sorted(needed(mt.over("ts", by="key").window("w", mt.tumbling("1 s"), top=mt.max("x"))))
+    ['key', 'ts', 'x']
+    """
+    names = {*spec.by, *([spec.time] if spec.time else []), *([spec.order] if spec.order else [])}
+    for query in spec.queries:
+        names.update(query.window.columns)
+        for _, aggregate in query.aggregates:
+            names.update(aggregate.columns)
+    return names
+
+
+def _named(name: str) -> Column:
+    """A column by its whole name: a dot in it does not reach into a struct."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _raw(column: Column, type_: st.DataType) -> tuple[Column, int]:
+    """A column of times as a long, and how many microseconds one unit of it has."""
+    if isinstance(type_, st.TimestampType):
+        return F.unix_micros(column), 1
+    if isinstance(type_, st.TimestampNTZType):
+        # A cast would go by the time zone of the session; the parts of a local time do not.
+        days = F.unix_date(column.cast("date")).cast("long") * F.lit(_US_PER_DAY)
+        minutes = (F.hour(column).cast("long") * F.lit(60) + F.minute(column)) * F.lit(60_000_000)
+        seconds = (F.extract(F.lit("SECOND"), column) * F.lit(1_000_000)).cast("long")
+        return days + minutes + seconds, 1
+    if isinstance(type_, st.DateType):
+        return F.unix_date(column).cast("long"), _US_PER_DAY
+    return column.cast("long"), 1

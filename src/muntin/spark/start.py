@@ -1,0 +1,117 @@
+"""`spec.start`: a running query with two outputs, results and late rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as st
+from pyspark.sql.streaming.query import StreamingQuery
+
+from muntin.errors import FrameError, SpecError
+from muntin.spark import checkpoint as checkpoints
+from muntin.spark.bucket import bucket_spec, fingerprint
+from muntin.spark.flush import flushed
+from muntin.spark.sinks import Sink, sink
+from muntin.spark.stream import bucket_labels, stream
+from muntin.spark.unpack import unpacked
+from muntin.spec import Spec
+
+__all__ = ["start_spark"]
+
+EMITS = ("final", "updates")
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes one batch to both sinks; given to `foreachBatch`."""
+
+    results: Sink
+    late: Sink | None
+    results_schema: st.StructType
+    late_schema: st.StructType
+
+    def __call__(self, blobs: DataFrame, batch_id: int) -> None:
+        # Two outputs from one run of the engine: without this it would run twice.
+        blobs.persist()
+        try:
+            windows = F.coalesce(F.sum("windows_out"), F.lit(0))
+            gone = F.coalesce(F.sum(F.col("late").isNotNull().cast("long")), F.lit(0))
+            counts = blobs.agg(windows, gone).collect()[0]
+            self.results.write(unpacked(blobs, "results", self.results_schema), batch_id, counts[0])
+            if self.late is not None:
+                self.late.write(unpacked(blobs, "late", self.late_schema), batch_id, counts[1])
+        finally:
+            blobs.unpersist()
+
+
+def start_spark(
+    spec: Spec,
+    frame: object,
+    results: Any,
+    late: Any,
+    checkpoint: str,
+    trigger: dict[str, Any] | None,
+    flush: bool,
+    emit: str,
+    buckets: int | None,
+    name: str | None,
+) -> StreamingQuery:
+    """Start a query; see `Spec.start`."""
+    if not isinstance(frame, DataFrame) or not frame.isStreaming:
+        raise FrameError(
+            f"start takes a streaming Spark DataFrame, got {type(frame).__module__}.{type(frame).__qualname__}"
+            f"{' that is finite' if isinstance(frame, DataFrame) else ''}. spec.apply(frame) takes finite ones."
+        )
+    if emit not in EMITS:
+        raise SpecError(f"emit={emit!r} is neither 'final' nor 'updates'.")
+    trigger = dict(trigger or {})
+    if flush and not trigger.get("availableNow"):
+        raise SpecError(
+            "flush=True reports what is left when a stream ends, and only trigger={'availableNow': True} makes it end."
+        )
+    outputs = sink(results, "results"), None if late is None else sink(late, "late")
+    spark = frame.sparkSession
+    inner = bucket_spec(spec)
+    wanted = checkpoints.Manifest(fingerprint(inner), bucket_labels(spec, frame, buckets), late is not None, emit)
+    found = checkpoints.read(spark, checkpoint)
+    manifest = checkpoints.agreed(found, wanted, buckets)
+    plan = stream(spec, frame, manifest.labels, late=late is not None, emit=emit)
+    if found is None:
+        checkpoints.write(spark, checkpoint, manifest)
+    write = _Writer(*outputs, plan.results_schema, plan.late_schema)
+    query = _run(plan.blobs, write, checkpoint, trigger, name)
+    if flush:
+        query.awaitTermination()
+        _finish(plan.layout.results, spark, checkpoint, inner, manifest, write)
+    return query
+
+
+def _run(
+    blobs: DataFrame,
+    write: Callable[[DataFrame, int], None],
+    checkpoint: str,
+    trigger: dict[str, Any],
+    name: str | None,
+) -> StreamingQuery:
+    writer = blobs.writeStream.outputMode("append").option("checkpointLocation", checkpoint)
+    if trigger:
+        writer = writer.trigger(**trigger)
+    if name is not None:
+        writer = writer.queryName(name)
+    return writer.foreachBatch(lambda frame, batch_id: write(frame, batch_id)).start()
+
+
+def _finish(
+    results: Any, spark: Any, checkpoint: str, spec: Spec, manifest: checkpoints.Manifest, write: _Writer
+) -> None:
+    """Report what is left, and mark the checkpoint. If it fails on the way, starting again does all of it again."""
+    frame = flushed(spark, checkpoint, spec, manifest.emit, results, write.results_schema).persist()
+    try:
+        write.results.write(frame, "flush", frame.count())
+    finally:
+        frame.unpersist()
+    checkpoints.write(spark, checkpoint, checkpoints.replace(manifest, ended=True))

@@ -1,0 +1,96 @@
+"""A streaming DataFrame: the whole plan, up to the blobs that come out of the buckets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as st
+
+from muntin.errors import FrameError, SpecError
+from muntin.layout import Layout, layout
+from muntin.slicing.partials import why_events
+from muntin.spark.bucket import bucket_spec
+from muntin.spark.buckets import labels
+from muntin.spark.pack import PACKED, Packer
+from muntin.spark.processor import OUTPUT, Processor
+from muntin.spark.session import check_state_store
+from muntin.spark.source import TIME, source
+from muntin.spark.types import spark_schema
+from muntin.spark.unpack import unpacked
+from muntin.spec import Spec
+
+__all__ = ["METRICS", "Stream", "bucket_labels", "combined", "stream"]
+
+METRICS = "muntin"
+"""The name under which a query's progress shows the counts of each batch."""
+
+_WATERMARK = "spark.watermarkDelayMs"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The blobs of a stream, and how to read them."""
+
+    blobs: DataFrame
+    layout: Layout
+    results_schema: st.StructType
+    late_schema: st.StructType
+
+    def results(self, blobs: DataFrame | None = None) -> DataFrame:
+        """The results, as typed columns."""
+        return unpacked(self.blobs if blobs is None else blobs, "results", self.results_schema)
+
+    def late(self, blobs: DataFrame | None = None) -> DataFrame:
+        """The late and rejected rows with their original columns."""
+        return unpacked(self.blobs if blobs is None else blobs, "late", self.late_schema)
+
+
+def combined(bound: Layout, late: bool) -> Layout | None:
+    """By what rows are combined before the shuffle; None where they go on as they are.
+
+    With a late output they do: it may need any of them whole.
+    """
+    return None if late or why_events(bound) is not None else bound
+
+
+def bucket_labels(spec: Spec, frame: DataFrame, buckets: int | None) -> tuple[int, ...]:
+    """The labels of the buckets: one where there is no key, else as many as there are shuffle partitions."""
+    partitions = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    if buckets is not None and (not isinstance(buckets, int) or buckets < 1):
+        raise SpecError(f"buckets={buckets!r} is no number of buckets. Give 1 or more, or leave it out.")
+    return tuple(labels(1 if not spec.by else buckets or partitions, partitions))
+
+
+def stream(spec: Spec, frame: DataFrame, names: tuple[int, ...], *, late: bool, emit: str = "final") -> Stream:
+    """The plan of a spec over a stream."""
+    check_state_store(frame.sparkSession)
+    for field in frame.schema.fields:
+        if _WATERMARK in (field.metadata or {}):
+            raise FrameError(
+                f"the stream has a watermark on {field.name!r} already. Muntin sets its own, from disorder=: take "
+                f".withWatermark({field.name!r}, ...) away."
+            )
+    read = source(spec, frame, late=late)
+    inner = bucket_spec(spec)
+    bound = layout(inner, read.schema)
+    packer = Packer(read, names, late, ticks=True, layout=combined(bound, late))
+    rows = read.select(frame, finite=False).withWatermark(TIME, "0 seconds").mapInArrow(packer, PACKED)
+    blobs = rows.groupBy("bucket").transformWithState(
+        statefulProcessor=Processor(inner, bound, spec.disorder, late, emit),
+        outputStructType=OUTPUT,
+        outputMode="Append",
+        timeMode="EventTime",
+    )
+    late_rows = [
+        F.sum(F.element_at("late_rows", i + 1)).alias(f"late {query.name}") for i, query in enumerate(spec.queries)
+    ]
+    sums = [F.sum(name).alias(name) for name in ("rows_in", "windows_out", "rejected")]
+    blobs = blobs.observe(METRICS, *sums, *late_rows)
+    return Stream(
+        blobs,
+        bound,
+        spark_schema(bound.results, frame.schema, spec.by),
+        spark_schema(bound.late, frame.schema, read.schema.names),
+    )

@@ -1,0 +1,29 @@
+"""One Spark session for all tests; under xdist they all go to one worker (`--dist loadgroup`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE) and "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One session for the whole run: starting one takes seconds."""
+    import muntin.spark
+
+    session = muntin.spark.session("muntin tests", cores=2, partitions=2)
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
