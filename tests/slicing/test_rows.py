@@ -15,6 +15,7 @@ import muntin as mt
 from muntin.slicing.engine import Slicing
 from muntin.slicing.rows.cells import RowsFused
 from muntin.slicing.rows.lane import Lane
+from tests.slicing.changing import Model, check_step
 from tests.slicing.test_engine import check, steps_of
 from tests.strategies import AGGREGATES, MIXES, rows_of, specs, streams
 
@@ -308,3 +309,60 @@ def test_which_aggregates_shift() -> None:
     assert not shifts(mt.sum("x"), mt.mean("x"))
     assert not shifts(Digits("x"))
     assert not shifts(mt.m4("x"))
+
+
+# -- windows and keys that come and go ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lateness", ["0 us", "30 us"])
+@pytest.mark.parametrize("by", [(), "key"])
+def test_windows_come_and_go(by: Any, lateness: str) -> None:
+    """A query that is added counts what comes after all that came; the others go on, with cells of what they need."""
+    random = np.random.default_rng(3)
+    asked = [("total", "high"), ("total", "all"), ("high", "n")]
+    added = [mt.tumbling("3 rows"), mt.sliding("7 rows", every="2 rows"), mt.cumulative("6 rows", every="3 rows")]
+    spec = mt.over("ts", by=by, lateness=lateness).window("w0", mt.tumbling("5 rows"), total=EVERY["total"])
+    engine, model = spec.engine(watermark="manual"), Model(spec)
+    model.add(spec.queries[0], None)
+    newest = 0
+    for step in range(40):
+        ts = newest + random.integers(-12, 12, 8)
+        newest = max(newest, int(ts.max()))
+        table = pa.table({"ts": ts, "key": random.integers(0, 2, 8), "x": random.integers(0, 9, 8)})
+        check_step(engine, model, (table, newest - int(random.integers(0, 9))))
+        if step % 5 == 2 and step < 20:
+            i = step // 5
+            aggregates = {name: EVERY[name] for name in asked[i % 3]}
+            since = engine.add_window(f"w{i + 1}", added[i % 3], **aggregates)
+            model.add(engine.spec.queries[-1], since)
+        elif step % 7 == 6 and len(model.queries) > 1:
+            name = sorted(model.queries)[step % len(model.queries)]
+            engine.remove_window(name)
+            del model.queries[name]
+        elif step % 6 == 1:
+            state = engine.snapshot()
+            engine = engine.spec.engine(watermark="manual")
+            engine.restore(state)
+            assert engine.snapshot() == state
+    check_step(engine, model, (None, None), True)
+
+
+def test_ids_of_keys_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that another query has held goes; how far those of the rows query have come stays."""
+    monkeypatch.setattr("muntin.slicing.compaction.LEAST", 4)
+    spec = mt.over("ts", by="key", disorder="5 us", lateness="4 us").window("w", mt.tumbling("4 us"), n=mt.count())
+    engine, model = spec.engine(watermark="manual"), Model(spec)
+    model.add(spec.queries[0], None)
+    random = np.random.default_rng(8)
+    assert isinstance(engine, Slicing)
+    sizes = []
+    for step in range(30):
+        ts = step * 10 + random.integers(-4, 10, 12)
+        keys = random.integers(0, 6, 12) + (0 if step > 12 else step * 6)
+        check_step(engine, model, (pa.table({"ts": ts, "key": keys, "x": keys}), step * 10))
+        if step == 13:
+            since = engine.add_window("rows", mt.tumbling("3 rows"), all=mt.collect("x"), total=mt.sum("x"))
+            model.add(engine.spec.queries[-1], since)
+        sizes.append(engine._decoder.keys.size)
+    assert sizes[-1] < sizes[13]
+    check_step(engine, model, (None, None), True)
