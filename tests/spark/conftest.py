@@ -19,11 +19,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One session for the whole run: starting one takes seconds."""
     import muntin.spark
 
-    session = muntin.spark.session("muntin tests", cores=2, partitions=2)
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    session = muntin.spark.session("muntin tests", cores=2, partitions=2, spark__sql__warehouse__dir=str(warehouse))
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

@@ -163,7 +163,10 @@ def _missed(sliced: Sliced, starts: Int64s) -> Iterator[tuple[int, Int64s]]:
                 yield index, old[missed]
     for query in sliced.sessions:
         if query.mark is not None:
-            yield query.index, np.flatnonzero(starts < query.mark)
+            missed = starts < query.mark
+            if query.since is not None:  # sessions that start before are none of its
+                missed &= starts >= query.since
+            yield query.index, np.flatnonzero(missed)
 
 
 def _merge(sliced: Sliced, cells: Int64s, partials: list[npt.NDArray[np.generic]]) -> None:
