@@ -259,7 +259,8 @@ def test_state_does_not_grow_with_the_rows(by: Any, stray: bool, lateness: str) 
         spec = spec.window(f"r{size}", mt.tumbling(f"{size} rows"), total=mt.sum("x"), high=mt.max("x"))
     spec = spec.window("slide", mt.sliding("200 rows", every="7 rows"), total=mt.sum("x"), high=mt.max("x"))
     sizes = state_after(spec, 60, stray)
-    assert max(sizes[40:]) <= max(sizes[:20])
+    # How many rows wait differs by chance from batch to batch; a byte for each of the 40,000 rows would show.
+    assert max(sizes[40:]) < max(sizes[:20]) + 5_000
     # At most 300 rows of each key can still move and 500 (900 with lateness) wait, and there is room for as many again.
     assert max(sizes) < 400_000
 
