@@ -133,7 +133,11 @@ ON_SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
     "page",
     [pytest.param(p, id=n, marks=ON_SPARK if p.stem == "spark" else []) for p, n in zip(PAGES, NAMES, strict=True)],
 )
-def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_block_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    if page.stem == "spark":
+        request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
     problem = ""
     try:
