@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a change is judged by what it changes; `make soak` draws new ones.
+settings.register_profile("same", derandomize=True)
+if not os.environ.get("MUNTIN_SOAK"):
+    settings.load_profile("same")
 
 ROOT = Path(__file__).resolve().parent.parent
 
