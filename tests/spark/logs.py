@@ -14,21 +14,11 @@ import pyarrow.parquet as pq
 
 import muntin as mt
 from muntin.spark.source import SHIFT, from_spark
+from tests.strategies import SCHEMA as PLAIN
 from tests.strategies import Moved, rows_of
 
-SCHEMA = pa.schema(
-    [
-        ("ts", pa.timestamp("us", "UTC")),
-        ("key", pa.string()),
-        ("x", pa.int64()),
-        ("f", pa.float64()),
-        ("s", pa.string()),
-        ("mark", pa.bool_()),
-        ("stop", pa.bool_()),
-        ("m", pa.int64()),
-        ("note", pa.string()),  # that no spec needs
-    ]
-)
+# As in the tests of the engines, with times as Spark has them, and a column that no spec needs.
+SCHEMA = PLAIN.set(0, pa.field("ts", pa.timestamp("us", "UTC"))).append(pa.field("note", pa.string()))
 
 WINDOWS: dict[str, mt.windows.Window] = {
     "tumbling": mt.tumbling("5 ms"),
