@@ -18,8 +18,9 @@ from muntin.aggregates.moments import GeometricMean, Mean, Var
 from muntin.compile import Recipe, loaded, recipe_of, run, why_not
 from muntin.errors import UnsupportedAggregate
 from muntin.kernels import source_fused as source
+from muntin.kernels import source_merge as merging
 from muntin.kernels import source_tree
-from muntin.kernels.source_fused import Group, Plan
+from muntin.kernels.source_plan import Group, Plan
 
 __all__ = ["Fused", "Taken", "Values", "fused"]
 
@@ -223,13 +224,13 @@ class Fused:
     def merge_ranges(self, lo: Ints, hi: Ints, state: Sequence[Array]) -> list[Array]:
         """Cells lo to hi, in order, as one, for each range."""
         results = self._empty(len(lo))
-        run(self._kernel(source.merge_ranges), [lo, hi, *state], results)
+        run(self._kernel(merging.merge_ranges), [lo, hi, *state], results)
         return results
 
     def merge_blocks(self, lo: Ints, hi: Ints, low: int, size: int, state: Sequence[Array]) -> list[Array]:
         """Cells lo to hi, in order, as one, for each range; over blocks of `size` cells, from cell `low` on."""
         results, blocks = self._empty(len(lo)), self._empty(max((int(hi.max()) - low) // size, 0))
-        run(self._kernel(source.merge_blocks), [lo, hi, low, size, *state], [*blocks, *results])
+        run(self._kernel(merging.merge_blocks), [lo, hi, low, size, *state], [*blocks, *results])
         return results
 
     def _empty(self, rows: int) -> list[Array]:
@@ -242,7 +243,7 @@ class Fused:
     def merge_gather(self, lo: Ints, hi: Ints, index: Ints, state: Sequence[Array]) -> list[Array]:
         """Cells index[lo] to index[hi], in order, as one, for each range."""
         results = self._empty(len(lo))
-        run(self._kernel(source.merge_gather), [lo, hi, index, *state], results)
+        run(self._kernel(merging.merge_gather), [lo, hi, index, *state], results)
         return results
 
     def merge_headed(
@@ -250,7 +251,7 @@ class Fused:
     ) -> list[Array]:
         """As `merge_gather`, with `heads[key]` before the cells where `headed` is 1."""
         results = self._empty(len(lo))
-        run(self._kernel(source.merge_headed), [key, headed, lo, hi, index, *heads, *state], results)
+        run(self._kernel(merging.merge_headed), [key, headed, lo, hi, index, *heads, *state], results)
         return results
 
     def merge_dense(
@@ -262,7 +263,7 @@ class Fused:
         """
         keys = stride if keys is None else keys
         results = self._empty(len(a) * keys)
-        run(self._kernel(source.merge_dense), [a, b, stride, keys, *state], results)
+        run(self._kernel(merging.merge_dense), [a, b, stride, keys, *state], results)
         return results
 
     def merge_tree(

@@ -13,7 +13,8 @@ One call brings the blocks that changed up to date and then answers many ranges,
 from __future__ import annotations
 
 from muntin.kernels.source import Args, Lines, helper, indented, module, reads, scalar, writes
-from muntin.kernels.source_fused import Plan, _all_keys, _begun, _cleared, _ended, _held, _outputs, _over, _state
+from muntin.kernels.source_merge import all_keys, begun, cleared, ended, held, outputs, over
+from muntin.kernels.source_plan import Plan, state_of
 
 __all__ = ["FAN_SHIFT", "tree_dense", "tree_one"]
 
@@ -30,11 +31,11 @@ def _args(plan: Plan, *more: tuple[str, str]) -> Args:
     """
     found = [reads("a", "int64"), reads("b", "int64"), scalar("lo"), scalar("hi"), scalar("origin"), *more]
     found += [reads("off", "int64"), writes("hull", "int64"), writes("dirty", "bool")]
-    return [*found, *_state(plan, "s_"), *_state(plan, "t_"), *_state(plan, "out_")]
+    return [*found, *state_of(plan, "s_"), *state_of(plan, "t_"), *state_of(plan, "out_")]
 
 
 def _named(plan: Plan, prefix: str) -> list[str]:
-    return [name for name, _ in _state(plan, prefix)]
+    return [name for name, _ in state_of(plan, prefix)]
 
 
 def _settled(children: Lines, blocks: Lines) -> Lines:
@@ -94,28 +95,28 @@ def _answered(begin: Lines, slices: Lines, blocks: Lines, end: Lines) -> Lines:
 
 def tree_one(plan: Plan) -> str:
     """The tree over slices of one key."""
-    held = _held(plan)
-    over = helper(
-        "over", ["lo", "hi", *held, *_named(plan, "")], [*_over(plan, "lo", "hi"), f"return {', '.join(held)}"]
+    kept = held(plan)
+    inner = helper(
+        "over", ["lo", "hi", *kept, *_named(plan, "")], [*over(plan, "lo", "hi"), f"return {', '.join(kept)}"]
     )
 
     def rows(lo: str, hi: str, source: str) -> Lines:
-        return [f"{', '.join(held)} = over({', '.join([lo, hi, *held, *_named(plan, source)])})"]
+        return [f"{', '.join(kept)} = over({', '.join([lo, hi, *kept, *_named(plan, source)])})"]
 
     def child(source: str) -> Lines:
-        return [*_begun(plan), *rows("below", f"below + {FAN}", source), *_ended(plan, "t_")]
+        return [*begun(plan), *rows("below", f"below + {FAN}", source), *ended(plan, "t_")]
 
     body = _settled(child("s_"), child("t_"))
-    body += _answered(_begun(plan), rows("x", "y", "s_"), rows("x", "y", "t_"), _ended(plan, "out_"))
-    return module(plan.parts, _args(plan), body, over)
+    body += _answered(begun(plan), rows("x", "y", "s_"), rows("x", "y", "t_"), ended(plan, "out_"))
+    return module(plan.parts, _args(plan), body, inner)
 
 
 def tree_dense(plan: Plan) -> str:
     """The tree over slices of all keys: row r of columns are the cells r * stride and on; results i * keys and on."""
     names = ["lo", "hi", "stride", "keys", "place", *_named(plan, ""), *_named(plan, "out_")]
-    views = _outputs(plan, "place")
-    over = helper("over", names, [*views, "for r in range(lo, hi):", *indented(_all_keys(plan, "r * stride"))])
-    over += helper("clear", ["keys", "place", *_named(plan, "out_")], [*views, *_cleared(plan)])
+    views = outputs(plan, "place")
+    over = helper("over", names, [*views, "for r in range(lo, hi):", *indented(all_keys(plan, "r * stride"))])
+    over += helper("clear", ["keys", "place", *_named(plan, "out_")], [*views, *cleared(plan)])
 
     def rows(lo: str, hi: str, source: str, place: str, into: str) -> Lines:
         given = [lo, hi, "stride", "keys", place, *_named(plan, source), *_named(plan, into)]
