@@ -57,12 +57,17 @@ BUILT_IN = [
     mt.center_of_mass("x", mass="y").bind([FLOAT, INT8]),
     mt.m4("x").bind([FLOAT]),
 ]
+FEW = [mt.sum("x").bind([FLOAT]), mt.max("y").bind([INT8]), mt.mean("y").bind([INT8]), mt.count("x").bind([FLOAT])]
+ONE = [mt.sum("y").bind([INT8])]
 OWN = [mt.count("y").bind([INT8]), Digits("x").bind([FLOAT]), mt.last("x").bind([FLOAT])]
+
+
+MIXES = {"built in": BUILT_IN, "own": OWN, "few": FEW, "one": ONE}
 
 
 @functools.cache
 def cells_of(which: str, nullable: tuple[str, ...] | None = None, spans: bool = True) -> Fused:
-    return fused(BUILT_IN if which == "built in" else OWN, nullable, spans=spans)
+    return fused(MIXES[which], nullable, spans=spans)
 
 
 class Stream:
@@ -134,7 +139,7 @@ both = pytest.mark.parametrize("which", ["built in", "own"])
 def made(which: str, seed: int, rows: int, ordered: bool, nulls: bool) -> tuple[Fused, list[Bound], Stream]:
     stream = Stream(seed, rows, ordered, nulls)
     cells = cells_of(which)
-    return cells, (BUILT_IN if which == "built in" else OWN), stream if which == "built in" else stream.without_nan()
+    return cells, MIXES[which], stream.without_nan() if which == "own" else stream
 
 
 @both
@@ -170,10 +175,36 @@ def test_rows_of_one_key_go_to_their_slices(
     if which == "own":
         stream.time.sort()
     edges = np.unique(np.concatenate([[-51, 51], stream.chance.integers(-50, 51, 100 // step)]))
-    head = int(stream.chance.integers(0, 3))
-    state = cells.new(len(edges) + head)
     suspect, first_open = int(stream.chance.integers(-60, 60)), int(stream.chance.integers(0, 3))
-    first_open = min(first_open, len(edges) - 2)
+    check_slices(cells, bounds, stream, edges, suspect, min(first_open, len(edges) - 2))
+
+
+@pytest.mark.parametrize("which", ["one", "few", "own"])
+@few
+@given(
+    seed=st.integers(0, 10_000), rows=st.integers(300, 900), ordered=st.booleans(),
+    late=st.sampled_from([0, 0.02, 0.3]),
+    step=st.sampled_from([5, 40]),
+)  # fmt: skip
+def test_blocks_of_rows_go_to_their_slices(
+    which: str, seed: int, rows: int, ordered: bool, late: float, step: int
+) -> None:
+    """Streams long enough for whole blocks in one slice, in order and with late rows among them."""
+    cells, bounds, stream = made(which, seed, rows, ordered, False)
+    stream.time.sort()
+    if which != "own":
+        stream.time[stream.chance.random(rows) < late] -= int(stream.chance.integers(1, 40))
+    edges = np.unique(np.concatenate([[-100, 51], stream.chance.integers(-80, 51, 130 // step)]))
+    suspect = EARLIEST if seed % 2 else int(stream.chance.integers(-90, 40))
+    check_slices(cells, bounds, stream, edges, suspect, 0)
+
+
+def check_slices(
+    cells: Fused, bounds: list[Bound], stream: Stream, edges: np.ndarray, suspect: int, first_open: int
+) -> None:
+    """Rows into the slices between edges, as an engine does that adds slices as it goes."""
+    rows, head = len(stream.time), int(stream.chance.integers(0, 3))
+    state = cells.new(len(edges) + head)
     used, i, cur, newest, late = 2 + first_open, 0, first_open, EARLIEST, []
     used = min(used, len(edges))
     lowest = []

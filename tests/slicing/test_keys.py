@@ -133,3 +133,31 @@ def test_keys_of_an_extension_type_come_back_as_such() -> None:
     table = KeyTable([column.type])
     assert table.encode([column]).tolist() == [0, 1, 2, 0]
     assert table.arrays(np.array([2, 1]))[0].equals(column.combine_chunks().take(pa.array([2, 1])))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.integers(-3, 40) | st.sampled_from([-(2**63), 2**63 - 1, 10**12, 10**12 + 1]) | st.none(), max_size=30
+        ),
+        max_size=6,
+    )
+)
+def test_numbers_close_together_and_far_apart_get_ids_by_first_appearance(batches: list[list[int | None]]) -> None:
+    # Values that lie close together are looked up in a list beside the table, those of later batches too.
+    keys = KeyTable([pa.int64()])
+    first: dict[int | None, int] = {}
+    for batch in batches:
+        right = [first.setdefault(value, len(first)) for value in batch]
+        assert keys.encode([pa.chunked_array([pa.array(batch, pa.int64())])]).tolist() == right
+    assert keys.arrays(np.arange(len(first)))[0].to_pylist() == list(first)
+
+
+def test_many_numbers_in_a_row() -> None:
+    keys = KeyTable([pa.int64()])
+    for low in (5_000, 0, 20_000, 9_000):  # the list is made anew as the table grows
+        values = np.arange(low, low + 9_000)
+        ids = keys.encode([pa.chunked_array([pa.array(values)])])
+        assert keys.arrays(ids)[0].to_pylist() == values.tolist()
+    assert keys.size == 27_000

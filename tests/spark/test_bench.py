@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from muntin.spark import transfer
 from muntin.spark.bench import WORKLOADS, measure
 
 
@@ -14,3 +15,9 @@ def test_both_count_the_same_windows(spark: Any, tmp_path: Path) -> None:
     assert found.windows["Muntin"] == found.windows["Spark"] > 0
     assert found.windows["mapInArrow"] == 0
     assert all(rate > 0 for rate in found.rate.values())
+
+
+def test_transfers_are_measured(spark: Any, tmp_path: Path) -> None:
+    found = transfer.measure(spark, 4_000, 1, tmp_path)
+    assert list(found) == [case.name for case in transfer.CASES]
+    assert all(seconds > 0 for seconds in found.values())

@@ -177,11 +177,12 @@ class Aggregate:
     # -- as a value of its own: comparable, printable --------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._signature() == other._signature()
+        return type(self) is type(other) and (self is other or self._signature == other._signature)
 
     def __hash__(self) -> int:
-        return hash(self._signature())
+        return hash(self._signature)
 
+    @functools.cached_property
     def _signature(self) -> tuple[object, ...]:
         return (type(self), self.columns, tuple(self.params.items()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -157,8 +158,9 @@ class Process(Rows):
         self._result = None if isinstance(returns, Placeholder) else output_type(returns, [])
         self._types: tuple[pa.DataType, ...] = ()
 
+    @functools.cached_property
     def _signature(self) -> tuple[object, ...]:
-        return (*super()._signature(), self.function)
+        return (type(self), self.columns, tuple(self.params.items()), self.function)
 
     def bind(self, types: Sequence[pa.DataType]) -> Bound:
         """A copy that knows the types, so that one spec serves frames of different types."""

@@ -14,6 +14,7 @@ _BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 _INTS_OUT = types.Array(_i64, 1, "C")
 _BYTES_OUT = types.Array(types.uint8, 1, "C")
 _TABLE = types.Array(_i64, 2, "C")
+_SHORT = types.Array(types.int32, 1, "C")
 _HASHES = types.Array(types.uint64, 1, "C")
 _PARTS = types.Array(types.uint16, 1, "C")
 
@@ -29,18 +30,25 @@ def _place(value, places):  # type: ignore[no-untyped-def]
     return np.int64(bits) & (places - 1)
 
 
-@njit(_i64(_INTS, _BOOLS, _i64, _TABLE, _INTS_OUT, _INTS_OUT, _INTS_OUT), cache=True, nogil=True, error_model="numpy")
-def lookup(values, valid, start, table, known, state, ids):  # type: ignore[no-untyped-def]
+@njit(
+    _i64(_INTS, _BOOLS, _i64, _i64, _SHORT, _TABLE, _INTS_OUT, _INTS_OUT, _INTS_OUT),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def lookup(values, valid, start, base, near, table, known, state, ids):  # type: ignore[no-untyped-def]
     """Write the id of each value to `ids`, from row `start` on; gives the row at which the table is full.
 
     A row of `table` is a value and its id + 1, side by side in one cache line; 0 is an empty place. `known` has the
     value of each id. `state` has the number of ids and the id of null (-1: none yet). `valid` is empty where no row
-    is null. Ids are given by first appearance.
+    is null. Ids are given by first appearance. `near` has the id + 1 of the values from `base` on, or is empty: where
+    keys are numbers close together, looking there takes a quarter of the time.
     """
     places = len(table)
     limit = places >> 1
     size = state[0]
     masked = len(valid) > 0
+    reach = np.uint64(len(near))
     for row in range(start, len(values)):
         if masked and not valid[row]:
             if state[1] < 0:
@@ -53,6 +61,12 @@ def lookup(values, valid, start, table, known, state, ids):  # type: ignore[no-u
             ids[row] = state[1]
             continue
         value = values[row]
+        away = np.uint64(value) - np.uint64(base)
+        if away < reach:
+            found = np.int64(near[away])
+            if found != 0:
+                ids[row] = found - 1
+                continue
         at = _place(value, places)
         found = table[at, 1]
         while found != 0 and table[at, 0] != value:
@@ -67,6 +81,8 @@ def lookup(values, valid, start, table, known, state, ids):  # type: ignore[no-u
             found = size
             table[at, 0] = value
             table[at, 1] = found
+        if away < reach:
+            near[away] = found
         ids[row] = found - 1
     state[0] = size
     return len(values)

@@ -147,7 +147,11 @@ def unless_empty(count: str, both: Lines, alone: Lines | None = None) -> Lines:
     return [f"if {count} != 0:", *indented(both), *(["else:", *indented(alone)] if alone else [])]
 
 
-def lift_event(k: int, group: Group, ordered: bool, into: Sequence[str]) -> Lines:
-    """Lines that lift event i."""
-    values = [f"x{column}[i]" for column in group.columns]
-    return lifted(k, group.part, values, ("t", "order[i]" if ordered else "0"), into)
+def lift_event(
+    k: int, group: Group, ordered: bool, into: Sequence[str], i: str = "i", lane: int | None = None
+) -> Lines:
+    """Lines that lift event i, at time t; of a lane: one of the views of the columns."""
+    view = "" if lane is None else f"_{lane}"
+    values = [f"x{column}{view}[{i}]" for column in group.columns]
+    time = "t" if lane is None else f"time{view}[{i}]"
+    return lifted(k, group.part, values, (time, f"order{view}[{i}]" if ordered else "0"), into)

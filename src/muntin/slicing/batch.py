@@ -100,9 +100,12 @@ class Decoder:
                 along[on] = None
             # A measure is read from `measures`; only a user's own context might look at the column as well.
             own = isinstance(query.window, ContextAwareWindow)
-            named.update((name, None) for name in query.window.columns if own or name != on)
+            for name in query.window.columns:
+                if own or name != on:
+                    named[name] = None
             for bound in query.aggregates.values():
-                named.update((name, None) for name in bound.aggregate.columns)
+                for name in bound.aggregate.columns:
+                    named[name] = None
         self.interners: dict[str, Interner] = {}
         dtypes: dict[str, np.dtype[Any] | None] = {}  # found once: asking Arrow each time costs more than reading
         for name in named:

@@ -64,8 +64,9 @@ class Slicing(Engine):
         queries = list(enumerate(bound.queries))
         sliced = [i for i, query in queries if is_sliced(query.window)]
         rows = [i for i, query in queries if is_rows(query.window)]
+        others = {i for i, _ in queries}.difference(sliced, rows)
         self._kept_queries = [
-            KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if i not in {*sliced, *rows}
+            KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if i in others
         ]
         self._sliced = Sliced(bound, sliced, self._decoder.interners, self.store, self.updates) if sliced else None
         self._rows = RowsGroup(bound, rows, self.updates) if rows else None

@@ -10,10 +10,11 @@ import numpy.typing as npt
 from muntin.kernels.listing import first_open, list_due
 from muntin.layout import BoundQuery
 from muntin.slicing.revisions import Reported
+from muntin.slicing.shapes import Shape
 from muntin.slicing.windower import due_windows, last_end, missed_windows, needed_from
-from muntin.windows import ContextFreeWindow, Sliding
+from muntin.windows import ContextFreeWindow, Session, Sliding
 
-__all__ = ["FixedGroup", "Listed"]
+__all__ = ["FixedGroup", "Listed", "groups_of"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -130,3 +131,10 @@ class FixedGroup:
             (i, *missed_windows(bound.window, times, mark, self.since.get(i)))  # type: ignore[arg-type]
             for i, bound in self.members
         ]
+
+
+def groups_of(shape: Shape) -> list[FixedGroup]:
+    """The context-free queries of a shape as one group; where they keep events, each as one of its own."""
+    members = [(i, bound) for i, bound in shape.members if not isinstance(bound.window, Session)]
+    parts = [[member] for member in members] if shape.kept else [members] if members else []
+    return [FixedGroup(part, shape.fixed, shape.runs, shape.kept) for part in parts]

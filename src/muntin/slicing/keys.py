@@ -15,6 +15,7 @@ __all__ = ["KeyTable", "key_bits"]
 Int64s = npt.NDArray[np.int64]
 
 _NO_MASK = np.empty(0, np.bool_)
+_NOTHING = np.empty(0, np.int32)
 _LEAST = 4_096  # places of a table at first: 64 KiB
 
 
@@ -112,6 +113,7 @@ class _Numbers:
         self._allot(max(_LEAST, 4 << len(known).bit_length()), known)
 
     def _allot(self, places: int, known: Int64s) -> None:
+        self._base, self._near, self._looked = 0, _NOTHING, 0
         self._table = np.zeros((places, 2), np.int64)
         self.known = np.zeros(places // 2, np.int64)
         self.known[: len(known)] = known
@@ -126,7 +128,7 @@ class _Numbers:
 
     @property
     def nbytes(self) -> int:
-        return self._table.nbytes + self.known.nbytes
+        return self._table.nbytes + self.known.nbytes + self._near.nbytes
 
     @property
     def null(self) -> int:
@@ -141,10 +143,23 @@ class _Numbers:
         mask = _NO_MASK if valid is None else valid
         done = 0
         while done < len(values):
-            done = lookup(values, mask, done, self._table, self.known, self._state, ids)
+            if self.size > 2 * self._looked:
+                self._look_near()
+            near = (self._base, self._near)
+            done = lookup(values, mask, done, *near, self._table, self.known, self._state, ids)
             if done < len(values):
                 self._allot(4 * len(self._table), self.known[: self.size])
         return ids
+
+    def _look_near(self) -> None:
+        """Where the values so far lie close together: a list of all that lie there, and as far again on both sides."""
+        self._looked = self.size
+        known = self.known[: self.size]
+        low, high = int(known.min()), int(known.max())
+        width = high - low + 1
+        if width <= len(self._table) and width > len(self._near) // 3:
+            self._base = max(low - width, int(np.iinfo(np.int64).min))
+            self._near = np.zeros(3 * width, np.int32)
 
 
 def key_bits(column: pa.ChunkedArray, dtype: np.dtype[Any]) -> tuple[Int64s, Mask | None]:

@@ -15,15 +15,13 @@ import pyarrow as pa
 
 from muntin.aggregates import Bound
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Median, Mode, NthSmallest, Quantile
+from muntin.slicing.ordinals import Counting, from_ordinal, ordinal
 from muntin.slicing.values import to_arrow
 
 __all__ = ["RunStore", "by_runs"]
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-_SIGN = np.int64(np.iinfo(np.int64).max)
-LARGE = 256  # rows of a slice from which on a call of NumPy's sort of its own pays: it is vectorised
 
 
 def by_runs(bound: Bound) -> bool:
@@ -82,6 +80,7 @@ class RunStore:
         self._values: Int64s = np.empty(0, np.int64)
         self._upto: Int64s = np.empty(0, np.int64)
         self._spare = [Spare() for _ in range(6)]
+        self._counting = Counting()
 
     @property
     def nbytes(self) -> int:
@@ -107,6 +106,12 @@ class RunStore:
             None if self._waiting[0][1] is None else self._joined(1),
             self._joined(2),
         )
+        if keys is None and not (slices[1:] < slices[:-1]).any():  # then a cut will do, without a copy
+            cut = int(slices.searchsorted(before))
+            self._waiting = [(slices[cut:], None, values[cut:])] if cut < len(slices) else []
+            if cut:
+                self._sort(slices[:cut], None, values[:cut], sorted_slices=True)
+            return
         later = slices >= before
         if later.all():
             self._waiting = [(slices, keys, values)]
@@ -127,11 +132,9 @@ class RunStore:
         joined: Int64s = parts[0] if len(parts) == 1 else np.concatenate(parts)  # type: ignore[arg-type,assignment]
         return joined
 
-    def _sort(self, slices: Int64s, keys: Int64s | None, values: Int64s) -> None:
-        from muntin.kernels.selection import run_lengths
-
+    def _sort(self, slices: Int64s, keys: Int64s | None, values: Int64s, sorted_slices: bool = False) -> None:
         if keys is None:
-            if (slices[1:] < slices[:-1]).any():
+            if not sorted_slices and (slices[1:] < slices[:-1]).any():
                 order = np.argsort(slices, kind="stable")
                 slices, values = slices[order], values[order]
             changes = slices[1:] != slices[:-1]
@@ -141,18 +144,15 @@ class RunStore:
             changes = (slices[1:] != slices[:-1]) | (keys[1:] != keys[:-1])
         starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
         ends = np.append(starts[1:], len(values))
-        values = sort_stretches(values, starts, ends)
-        distinct, upto = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-        offsets = np.empty(len(starts), np.int64)
-        filled = run_lengths(values, starts, ends, distinct, upto, offsets)
-        sizes = np.diff(np.append(offsets, filled))
+        distinct, upto, offsets = self._counting.runs(values, starts, ends)
+        sizes = np.diff(np.append(offsets, len(distinct)))
         self._append(
             slices[starts],
             np.zeros(len(starts), np.int64) if keys is None else keys[starts],
             offsets + len(self._values),
             sizes,
         )
-        self._keep(distinct[:filled], upto[:filled])
+        self._keep(distinct, upto)
 
     def _keep(self, values: Int64s, upto: Int64s) -> None:
         self._values = self._spare[4].after(self._values, values)
@@ -352,41 +352,3 @@ def _counted(bound: Bound, runs: Runs, n: Int64s, enough: npt.NDArray[np.bool_])
     pairs = pa.StructArray.from_arrays([shown, pa.array(counts[hits])], fields=list(bound.output.value_type))
     listed = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs).cast(bound.output)
     return listed.take(pa.array(np.arange(len(lo)), mask=~enough))
-
-
-def sort_stretches(values: Int64s, starts: Int64s, ends: Int64s) -> Int64s:
-    """Each stretch of values sorted."""
-    if len(starts) == 1:
-        return np.sort(values)
-    if len(values) >= LARGE * len(starts):
-        # A call per slice with hundreds of rows: NumPy's vectorised sort is 6 times faster than one in Numba.
-        parts = [np.sort(values[a:b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-        return np.concatenate(parts)
-    stretch = np.repeat(np.arange(len(starts)), ends - starts)
-    return values[np.lexsort((values, stretch))]
-
-
-def ordinal(values: npt.NDArray[Any]) -> Int64s:
-    """Numbers as integers in the same order: NaN the largest, -0.0 as 0.0.
-
-    >>> ordinal(np.array([-1.5, -0.0, 0.0, 2.0, np.nan])).argsort().tolist()
-    [0, 1, 2, 3, 4]
-    """
-    if values.dtype.kind == "f":
-        clean = values.astype(np.float64) + 0.0
-        bits = np.where(clean != clean, np.nan, clean).view(np.int64)
-        # Negative floats count down as their bits count up: turn those around.
-        return np.where(bits < 0, bits ^ _SIGN, bits)
-    if values.dtype == np.uint64:
-        return (values ^ np.uint64(1 << 63)).view(np.int64)
-    return values.astype(np.int64)
-
-
-def from_ordinal(values: Int64s, type_: pa.DataType) -> npt.NDArray[Any]:
-    """The way back from `ordinal` for values of a type."""
-    if pa.types.is_floating(type_):
-        floats = np.where(values < 0, values ^ _SIGN, values).view(np.float64)
-        return floats.astype(np.float32) if pa.types.is_float32(type_) else floats
-    if pa.types.is_uint64(type_):
-        return values.view(np.uint64) ^ np.uint64(1 << 63)
-    return values.astype(np.bool_) if pa.types.is_boolean(type_) else values

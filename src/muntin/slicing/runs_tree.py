@@ -108,10 +108,10 @@ class RunTree(RunStore):
         if self._eager:
             self.settle(before)
 
-    def _sort(self, slices: Int64s, keys: Int64s | None, values: Int64s) -> None:
+    def _sort(self, slices: Int64s, keys: Int64s | None, values: Int64s, sorted_slices: bool = False) -> None:
         have, newest, low, high = len(self.slice), self._top, int(slices.min()), int(slices.max())
         self._top = high if newest is None else max(newest, high)
-        super()._sort(slices, keys, values)
+        super()._sort(slices, keys, values, sorted_slices)
         if newest is not None and low <= newest:
             self._late += len(self.slice) - have
         for i, level in enumerate(self._levels):

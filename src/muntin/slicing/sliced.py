@@ -15,22 +15,23 @@ import pyarrow as pa
 
 from muntin.compile import compiled
 from muntin.fused import EARLIEST, Fused, fused
+from muntin.kernels.values import starts_of
 from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.finish import finished, named_errors
-from muntin.slicing.groups import NO_GRID, FixedGroup, Listed
+from muntin.slicing.groups import NO_GRID, FixedGroup, Listed, groups_of
 from muntin.slicing.kept_values import KeptValues
 from muntin.slicing.late import LateRows
-from muntin.slicing.plan import way
 from muntin.slicing.revisions import Report, Reported, named
-from muntin.slicing.runs import RunStore, by_runs
+from muntin.slicing.runs import RunStore
 from muntin.slicing.runs_tree import run_store
 from muntin.slicing.session_query import SessionQuery
 from muntin.slicing.sessions import FIRST, Groups, Heads, N
+from muntin.slicing.shapes import Shape, shapes
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.slices import Partials, Slices
 from muntin.slicing.store import AggregateStore
-from muntin.slicing.texts import Texts, with_codes
+from muntin.slicing.texts import Texts
 from muntin.slicing.values import Interner
 from muntin.units import MIN_TIME
 from muntin.windows import Session
@@ -58,30 +59,20 @@ class Sliced:
         self._lateness, self._disorder = layout.spec.lateness, layout.spec.disorder
         self._revises = updates or self._lateness > 0
         self.texts = Texts((b for i in queries for b in layout.queries[i].aggregates.values()), interners)
-        members = [(i, with_codes(layout.queries[i])) for i in queries]
-        in_cells = {
-            (bound.name, name): aggregate
-            for _, bound in members
-            for name, aggregate in bound.aggregates.items()
-            if way(aggregate, layout.spec.in_order) == "cells"
-        }
-        # One update for equal aggregates, however many queries ask for them.
-        self.bounds = list({aggregate.aggregate: aggregate for aggregate in in_cells.values()}.values())
-        self._compiled = [found for bound in self.bounds if (found := compiled(bound)) is not None]
-        place = {bound.aggregate: i for i, bound in enumerate(self.bounds)}
-        places = {name: place[aggregate.aggregate] for name, aggregate in in_cells.items()}
-        sessions = [(i, bound) for i, bound in members if isinstance(bound.window, Session)]
+        found, self.bounds = shapes(((i, layout.queries[i]) for i in queries), layout.spec.in_order)
+        self._compiled = [functions for bound in self.bounds if (functions := compiled(bound)) is not None]
+        windows = [bound.window for shape in found for _, bound in shape.members]
+        has_sessions = any(isinstance(window, Session) for window in windows)
         # First and last times of all cells cost nothing that can be measured for one key, and 14 % with 10,000 keys.
-        self.spans = bool(sessions) or not layout.spec.by
+        self.spans = has_sessions or not layout.spec.by
         """Whether the times of the first and last event of a cell are kept; sessions need them."""
         self.fused: Fused = fused(self.bounds, spans=self.spans)
-        self.slicer = Slicer([bound.window for _, bound in members])
+        self.slicer = Slicer(windows)
         self.slices = Slices(self.slicer, self.fused)
         self.store = AggregateStore(store, self.fused, self.slices, self._revises)
-        self.groups = self._grouped(
-            [(i, bound) for i, bound in members if not isinstance(bound.window, Session)], places
-        )
-        self.sessions = [self._session(i, bound, places) for i, bound in sessions]
+        self.groups = [group for shape in found for group in groups_of(shape)]
+        sessions = [self._session(shape, *member) for shape in found for member in shape.members]
+        self.sessions = sorted((query for query in sessions if query is not None), key=lambda query: query.index)
         self.runs: dict[str, RunStore] = {
             group.bound.aggregates[name].aggregate.columns[0]: run_store(store)
             for group in self.groups
@@ -112,31 +103,14 @@ class Sliced:
         self.store.forget()
         return [self.slices.held(at), *(query.heads.columns[at] for query in self.sessions)]
 
-    def _grouped(self, members: list[tuple[int, BoundQuery]], places: dict[tuple[str, str], int]) -> list[FixedGroup]:
-        found: dict[object, list[tuple[int, BoundQuery]]] = {}
-        for i, bound in members:
-            in_cells = [name for name in bound.aggregates if (bound.name, name) in places]
-            keeps = any(name not in in_cells and not by_runs(b) for name, b in bound.aggregates.items())
-            same = (i if keeps else None, tuple((name, b.aggregate) for name, b in bound.aggregates.items()))
-            found.setdefault(same, []).append((i, bound))
-        groups = []
-        for alike in found.values():
-            bound = alike[0][1]
-            fixed = {name: places[bound.name, name] for name in bound.aggregates if (bound.name, name) in places}
-            runs = [name for name, b in bound.aggregates.items() if name not in fixed and by_runs(b)]
-            kept = [name for name in bound.aggregates if name not in fixed and name not in runs]
-            groups.append(FixedGroup(alike, fixed, runs, kept))
-        return groups
-
-    def _session(self, index: int, bound: BoundQuery, places: dict[tuple[str, str], int]) -> SessionQuery:
+    def _session(self, shape: Shape, index: int, bound: BoundQuery) -> SessionQuery | None:
         window = bound.window
-        assert isinstance(window, Session)
-        fixed = {name: places[bound.name, name] for name in bound.aggregates if (bound.name, name) in places}
-        others = {name: b for name, b in bound.aggregates.items() if name not in fixed}
-        stores = {b.aggregate.columns[0]: RunStore() for b in others.values() if by_runs(b)}
-        runs = {name: (b, stores[b.aggregate.columns[0]]) for name, b in others.items() if by_runs(b)}
-        kept = [name for name in others if name not in runs]
-        return SessionQuery(index, bound, window, Heads(self.fused, window.gap.amount), fixed, kept, runs)
+        if not isinstance(window, Session):
+            return None
+        stores = {bound.aggregates[name].aggregate.columns[0]: RunStore() for name in shape.runs}
+        over = {name: bound.aggregates[name] for name in shape.runs}
+        runs = {name: (b, stores[b.aggregate.columns[0]]) for name, b in over.items()}
+        return SessionQuery(index, bound, window, Heads(self.fused, window.gap.amount), shape.fixed, shape.kept, runs)
 
     @property
     def has_runs(self) -> bool:
@@ -333,7 +307,8 @@ class Sliced:
         else:
             self.fused.update_cells(slices.columns, slices.cells_of(times, key), times, order, columns)
         if self.has_runs:
-            starts = slices.starts[np.searchsorted(slices.starts, times, "right") - 1]
+            starts = np.empty(len(times), np.int64)
+            starts_of(slices.starts, times, starts)
             for name, store in self.runs.items():
                 store.add(starts, key, columns[name].values, columns[name].valid)
             for query in self.sessions:

@@ -100,11 +100,15 @@ class Slicer:
 
 def _without_covered(grids: set[tuple[int, int]]) -> tuple[Int64s, Int64s]:
     """The grids whose edges are not all edges of another one."""
-    pairs = np.array(sorted(grids), np.int64).reshape(-1, 2)
+    pairs = np.array(sorted(grids, key=lambda grid: grid[1]), np.int64).reshape(-1, 2)
     offset, step = pairs[:, 0], pairs[:, 1]
     covered = np.zeros(len(pairs), np.bool_)
-    for i in range(len(pairs)):  # once per spec
-        within = (step % step[i] == 0) & (offset % step[i] == offset[i])
-        within[i] = False
-        covered |= within
+    for i in range(0, len(pairs), 64):  # a few rows of the table of all pairs at a time: it fits the cache
+        first = int(step.searchsorted(2 * step[i]))
+        # A step that divides another one gives a whole quotient, also rounded; the few that do are looked at exactly.
+        quotient = step[first:] / step[i : i + 64, None]
+        finer, coarser = np.nonzero(np.rint(quotient) == quotient)
+        finer, coarser = finer + i, coarser + first
+        within = (step[coarser] % step[finer] == 0) & (offset[coarser] % step[finer] == offset[finer])
+        covered[coarser[within & (finer != coarser)]] = True
     return offset[~covered], step[~covered]

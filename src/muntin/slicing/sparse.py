@@ -18,6 +18,7 @@ __all__ = ["Cells", "Partials", "Sparse"]
 Int64s = npt.NDArray[np.int64]
 Partials = list[npt.NDArray[Any]]
 
+_NOTHING = np.empty(0, np.int32)
 _NO_MASK = np.empty(0, np.bool_)
 _KEY = 0xFFFFFFFF  # a pair is the serial number of a slice and below it, in 32 bits, a key
 LEAST = 1_024  # places of the table at first
@@ -135,7 +136,7 @@ class Sparse:
         ids = np.empty(len(pairs), np.int64)
         before, done = int(self._state[0]), 0
         while done < len(pairs):
-            done = lookup(pairs, _NO_MASK, done, self._table, self._pairs, self._state, ids)
+            done = lookup(pairs, _NO_MASK, done, 0, _NOTHING, self._table, self._pairs, self._state, ids)
             if done < len(pairs):
                 size = int(self._state[0])
                 self._table = np.zeros((2 * len(self._table), 2), np.int64)

@@ -24,10 +24,9 @@ from muntin.aggregates.ends import M4, First, Last
 from muntin.aggregates.extremes import ArgMax, ArgMin, Max, MaxCount, Min, MinCount
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Mode, NthSmallest
 from muntin.aggregates.types import Placeholder
-from muntin.layout import BoundQuery
 from muntin.slicing.values import Column, Interner
 
-__all__ = ["Forgetting", "Texts", "coded", "text_fields", "with_codes"]
+__all__ = ["Forgetting", "Texts", "coded", "text_fields"]
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -52,11 +51,6 @@ def coded(bound: Bound) -> Bound:
     if type(bound.aggregate) not in _CHOOSING + _COUNTING or not any(map(pa.types.is_string, bound.types)):
         return bound
     return bound.aggregate.bind([pa.int64() if pa.types.is_string(type_) else type_ for type_ in bound.types])
-
-
-def with_codes(query: BoundQuery) -> BoundQuery:
-    """A query with its aggregates over ranks where they take texts."""
-    return BoundQuery(query.query, {name: coded(bound) for name, bound in query.aggregates.items()})
 
 
 def text_fields(bound: Bound) -> list[tuple[int, str]]:
