@@ -19,8 +19,7 @@ from muntin.compile import Recipe, loaded, recipe_of, run, why_not
 from muntin.errors import UnsupportedAggregate
 from muntin.kernels import source_fused as source
 from muntin.kernels import source_merge as merging
-from muntin.kernels import source_pieces
-from muntin.kernels import source_tree
+from muntin.kernels import source_pieces, source_tree
 from muntin.kernels.source_plan import Group, Plan
 
 __all__ = ["Fused", "Taken", "Values", "fused"]

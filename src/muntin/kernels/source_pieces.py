@@ -24,6 +24,7 @@ from muntin.kernels.source import (
     scalar,
     wide,
 )
+from muntin.kernels.source_fused import masked_hot
 from muntin.kernels.source_plan import (
     Plan,
     columns_of,
@@ -36,7 +37,6 @@ from muntin.kernels.source_plan import (
     unless_empty,
     with_count,
 )
-from muntin.kernels.source_fused import masked_hot
 
 __all__ = ["fold_pieces"]
 

@@ -115,7 +115,7 @@ class Cover:
 
     >>> cover = Cover(np.arange(1000))
     >>> len(cover.fine.rows), cover.fine.columns[0].tolist().count(2)
-    (23, 7)
+    (23, 8)
     """
 
     def __init__(self, seq: Int64s) -> None:
@@ -160,7 +160,7 @@ class Cover:
 
     def kept(self, used: Bools) -> None:
         """Only some rows stay."""
-        before = np.cumsum(used) - used
+        before: Int64s = np.cumsum(used) - used
         for marks in self._all():
             marks.keep(used, before)
 

@@ -120,6 +120,9 @@ class Slicing(Engine):
             return pa.table({})
         return slices_table(self._layout, self._sliced, self._decoder.keys)
 
+    def _measured(self) -> list[str]:
+        return [] if self._layout is None else self._kept.told([(q.index, q.bound) for q in self._kept_queries])
+
     def snapshot(self) -> bytes:
         """The state of the engine as bytes: versioned, checksummed, without pickle. See `restore`.
 

@@ -14,7 +14,7 @@ from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.finish import named_errors
 from muntin.slicing.kept.base import Wins
-from muntin.slicing.pieces import WORTH, again, pieces_of
+from muntin.slicing.pieces import WORTH, again, asked_of, pieces_of
 from muntin.slicing.plan import overlapping
 from muntin.slicing.ranges import evaluate
 from muntin.slicing.store_events import EventStore
@@ -78,6 +78,7 @@ class KeptValues:
         self.stores = [EventStore(count) for count in counts]
         self._batch: Batch | None = None
         self._new = 0  # rows that came in this step
+        self.worth = WORTH
         self._taken: list[npt.NDArray[np.uint64]] = []
 
     @property
@@ -244,7 +245,7 @@ class KeptValues:
         """The values of all windows that are due; queries that ask the same of the same events are answered at once."""
         alike: dict[object, list[Found]] = {}
         for part in found:
-            asked = tuple((name, bound.aggregate) for name, bound in part.bound.aggregates.items())
+            asked = asked_of(part.bound)
             alone = part.wins.take is not None or part.offset is None
             alike.setdefault((id(part) if alone else id(part.view.store), asked), []).append(part)
         for parts in alike.values():
@@ -279,7 +280,7 @@ class KeptValues:
         if len(some) < len(ranges):
             return {}
         lo, hi = (np.concatenate(side) for side in zip(*some, strict=True))
-        if not len(lo) or again(lo, hi, self._new) * len(parts[0].bound.aggregates) < WORTH or (hi <= lo).any():
+        if not len(lo) or again(lo, hi, self._new) * len(parts[0].bound.aggregates) < self.worth or (hi <= lo).any():
             return {}
         pieces = pieces_of(parts[0].view.store, parts[0].bound)
         return {} if pieces is None else pieces.values(lo, hi)
@@ -289,6 +290,19 @@ class KeptValues:
     ) -> dict[str, pa.Array]:
         """Aggregates over ranges of the events of a view."""
         return values_of(bound, names, view, lo, hi, take)
+
+    def told(self, queries: list[tuple[int, BoundQuery]]) -> list[str]:
+        """What is cached for some queries, and what splits cost."""
+        found: dict[tuple[int, object], list[str]] = {}
+        for index, bound in queries:
+            found.setdefault((self._place[index][0], asked_of(bound)), []).append(bound.name)
+        lines = []
+        for (store, asked), names in found.items():
+            cover = self.stores[store].covering
+            pieces = None if cover is None else cover.followers.get(asked)
+            if pieces is not None:
+                lines.append(f"{', '.join(names)}: {pieces.told()}")
+        return lines
 
     def drop_before(self, query: int, time: Any) -> None:
         """A query needs no events before a time, or before one time per key."""

@@ -20,35 +20,36 @@ from muntin.aggregates import Bound
 from muntin.aggregates.counting import Count
 from muntin.aggregates.extremes import Max, MaxCount, Min, MinCount
 from muntin.layout import BoundQuery
-from muntin.slicing.batch import Column
 from muntin.slicing.covered import Cover, Marks
 from muntin.slicing.ranges import special
 from muntin.slicing.ranges_fold import over_ranges
-from muntin.slicing.split_costs import LEVELS, OFF, SplitCosts
+from muntin.slicing.split_costs import LEVELS, SplitCosts
 from muntin.slicing.store_events import EventStore
+from muntin.slicing.values import dtype_of
 from muntin.slicing.views import View
 
-__all__ = ["WORTH", "Pieces", "again", "from_pieces", "pieces_of"]
+__all__ = ["WORTH", "Pieces", "again", "asked_of", "from_pieces", "pieces_of"]
 
 Int64s = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 
-WORTH = 1 << 15
+_OFTEN, _SELDOM = 16, 8  # costs are measured in so many steps at first, then in one of so many: to measure costs, too
+WORTH = 1 << 18
 """Events that would be aggregated again in a step, times aggregates, from which on slices pay for their calls."""
 
 _FOLDED = (Count, Min, Max, MinCount, MaxCount)  # of the built-in ones with a way of their own over ranges
 
 
-def from_pieces(bound: BoundQuery, columns: dict[str, Column]) -> list[str]:
+def from_pieces(bound: BoundQuery) -> list[str]:
     """The aggregates of a query that are computed from slices: compiled, of fixed size, and of more than a count.
 
-    Of the others some look at one event only (`first`), the rest need all values or run in Python.
+    Of the others some look at one event only (`first`), the rest need all values, or texts, or run in Python.
     """
     from muntin.compile import compiled  # here, so that Numba is loaded where it is used
 
     found = []
     for name, aggregate in bound.aggregates.items():
-        texts = any(columns[column].interner is not None for column in aggregate.aggregate.columns)
+        texts = any(dtype_of(type_) is None for type_ in aggregate.types)
         other = special(aggregate) and type(aggregate.aggregate) not in _FOLDED
         if not texts and not other and compiled(aggregate) is not None:
             found.append(name)
@@ -68,12 +69,17 @@ def again(lo: Int64s, hi: Int64s, new: int) -> int:
     return int(np.maximum(reach - lo, 0).sum()) - new
 
 
+def asked_of(bound: BoundQuery) -> tuple[object, ...]:
+    """What a query asks of its events: where it is the same, queries are answered at once."""
+    return tuple((name, aggregate.aggregate) for name, aggregate in bound.aggregates.items())
+
+
 def pieces_of(store: EventStore, bound: BoundQuery) -> Pieces | None:
     """The cached slices of a store for the aggregates of a query; None where none of them is computed from slices."""
     cover = store.cover
-    key = tuple((name, aggregate.aggregate) for name, aggregate in bound.aggregates.items())
+    key = asked_of(bound)
     if key not in cover.followers:
-        names = from_pieces(bound, store.values)
+        names = from_pieces(bound)
         cover.followers[key] = Pieces(store, {name: bound.aggregates[name] for name in names}) if names else None
     found: Pieces | None = cover.followers[key]
     return found
@@ -112,7 +118,8 @@ class Pieces:
         self._empty = self._fused.new(LEVELS + 1)
         self.marks = Marks(self._fused.new(0))
         self.costs = SplitCosts(len(self._fused.slots))
-        self._seen = self._cover.events
+        self._turn, self._look = 0, False
+        self._seen = 0, self._cover.events
 
     @property
     def _cover(self) -> Cover:
@@ -126,6 +133,24 @@ class Pieces:
     def nothing(self, rows: int) -> list[Array]:
         """Columns for new slices."""
         return self._fused.new(rows)
+
+    def told(self) -> str:
+        """How large slices are, and what splits were measured to cost.
+
+        >>> import muntin as mt
+        >>> Pieces(EventStore(), {"s": mt.sum("x").bind([pa.float64()])}).told()
+        'nothing is cached so far.'
+        """
+        costs = self.costs
+        _, event, piece = costs.measured
+        if costs.size is None:
+            made = "so far" if not costs.splits else "any more: slices cost more than they save"
+            return f"nothing is cached {made}."
+        return (
+            f"slices of {costs.size:,} events on average, {np.count_nonzero(self.marks.whole):,} of them cached; "
+            f"{costs.splits:,} splits, of {costs.events / max(costs.splits, 1):,.0f} events and "
+            f"{costs.per_split:,.0f} ns each; {event:.2g} ns to aggregate an event, {piece:.2g} ns to combine a slice."
+        )
 
     # -- ranges ----------------------------------------------------------------------------------------------------
 
@@ -150,22 +175,30 @@ class Pieces:
 
     def fold(self, lo: Int64s, hi: Int64s, inputs: View) -> list[Array]:
         """Events lifted and combined over each range of rows."""
-        costs, events = self.costs, self._cover.events
-        if costs.asked(hi - lo, events - self._seen, len(self._store)):
-            self._begin()
-        self._seen = events
+        costs = self.costs
+        self._turn += 1
+        self._look = self._turn <= _OFTEN or self._turn % _SELDOM == 0
+        if self._look:
+            self._asked(hi - lo)
         begins = np.flatnonzero(self._cover.level >= self.level)
         rows = self.marks.rows
         asked = _Asked(lo, hi, np.searchsorted(rows, lo), np.searchsorted(rows, hi, "right") - 1)
         self._fill(asked, begins, inputs)
         found, work = self._timed(asked, begins, inputs)
         if len(rows):
-            inside = np.count_nonzero(rows.take(asked.first, mode="clip") != lo)
-            inside += np.count_nonzero(rows.take(asked.last, mode="clip") != hi)
-            costs.splits, costs.events, costs.slices = (
-                costs.splits + inside, costs.events + work[0], costs.slices + work[1]
-            )  # fmt: skip
+            inside = int(np.count_nonzero(rows.take(asked.first, mode="clip") != lo))
+            inside += int(np.count_nonzero(rows.take(asked.last, mode="clip") != hi))
+            costs.splits += inside
+            costs.events += work[0]
+            costs.slices += work[1]
         return found
+
+    def _asked(self, lengths: Int64s) -> None:
+        """Tell of the ranges that are asked for, and of what came since; the size of slices may follow."""
+        steps, events = self._turn - self._seen[0], self._cover.events
+        if self.costs.asked(lengths, (events - self._seen[1]) / steps, len(self._store)):
+            self._begin()
+        self._seen = self._turn, events
 
     def _begin(self) -> None:
         """Slices of another level: nothing is known of them yet."""
@@ -200,5 +233,6 @@ class Pieces:
         found = fold()
         ns = perf_counter_ns() - started
         work = asked.work(self.marks.rows)
-        self.costs.took(ns, *work)
+        if self._look:
+            self.costs.took(ns, *work)
         return found, work

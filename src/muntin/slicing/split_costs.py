@@ -1,4 +1,4 @@
-"""What splits of slices cost, as measured while they are made, and the slice size that follows (paper 1, section 6.3.3).
+"""What splits of slices cost, measured as they are made, and the slice size that follows (paper 1, section 6.3.3).
 
 A range of kept events is the whole slices in it and two pieces at its edges, whose events are aggregated anew: these
 are the splits. Larger slices make larger pieces; smaller ones are more to combine. So a slice is as large as makes the
@@ -21,8 +21,8 @@ OFF = LEVELS + 1
 """The level that no slice has."""
 
 _GUESS = (4_000.0, 1.5, 8.0)  # ns of a call, of an event in it, of a slice
-_TRUST = 4.0  # how many calls the guess counts for
-_FADES = 0.98  # how much of what was measured is left a call later
+_TRUST = 1.0  # how many calls count for what is known before them
+_FADES = 0.95  # how much of what was measured is left a call later
 _PER_CELL = 1.0  # ns to keep a column of a slice where it belongs as events come and go
 _FEW = 16  # asked this often, a change of size has to have paid for itself
 
@@ -32,11 +32,11 @@ class SplitCosts:
 
     >>> costs = SplitCosts(columns=4)
     >>> for _ in range(8):
-    ...     costs.asked(np.array([100_000]), inserted=1_000, rows=100_000)
+    ...     changed = costs.asked(np.array([100_000]), inserted=1_000, rows=100_000)
     >>> costs.size  # few long ranges, and little of them is new
     512
     >>> for _ in range(50):
-    ...     costs.asked(np.array([1_000] * 10), inserted=10_000, rows=10_000)
+    ...     changed = costs.asked(np.array([1_000] * 10), inserted=10_000, rows=10_000)
     >>> costs.size is None  # each event is in one range only: nothing is cached
     True
     """
@@ -46,12 +46,12 @@ class SplitCosts:
         self.splits = self.events = self.slices = 0
         """How many splits were made, how many events were aggregated again for them, and whole slices combined."""
         self._columns = columns
-        self._sums = _held_to_guess(_TRUST)
+        self._sums = _held(_TRUST, _GUESS)
         self.measured = _GUESS
         """Nanoseconds of a call, of an event aggregated in it, and of a slice combined in it."""
         self._counts, self._lengths = np.zeros(64), np.zeros(64)  # by the number of binary digits of a length
         self._inserted = self._rows = 0.0
-        self._times, self._next = 0, 4
+        self._times, self._next, self._calls = 0, 4, 0
 
     # -- measuring -------------------------------------------------------------------------------------------------
 
@@ -65,10 +65,22 @@ class SplitCosts:
         call, event, piece = self.measured
         expected = call + event * events + piece * slices
         # Relative errors count, and a call during which something else had the processor is no measurement.
-        x, y, ns = events / expected, slices / expected, min(ns / expected, 4.0)
-        one, held = 1 / expected, _held_to_guess(_TRUST * (1 - _FADES))
+        ns = min(ns, 6 * expected)
+        scale = max(ns, expected)
+        one, x, y, ns = 1 / scale, events / scale, slices / scale, ns / scale
+        held = _held(_TRUST * (1 - _FADES), self.measured)
         new = (one * one, one * x, one * y, x * x, x * y, y * y, one * ns, x * ns, y * ns)
         self._sums = [_FADES * old + more + prior for old, more, prior in zip(self._sums, new, held, strict=True)]
+        self._calls += 1
+        if self._calls % 8 == 0:
+            self.measured = self._solved()
+
+    def _solved(self) -> tuple[float, float, float]:
+        """The three costs that fit best what was measured; none is next to nothing."""
+        aa, ab, ac, bb, bc, cc, *right = self._sums
+        found = np.linalg.solve([[aa, ab, ac], [ab, bb, bc], [ac, bc, cc]], right)
+        call, event, piece = np.maximum(found, np.array(_GUESS) / 50).tolist()
+        return call, event, piece
 
     # -- choosing --------------------------------------------------------------------------------------------------
 
@@ -77,7 +89,7 @@ class SplitCosts:
         """How many events a slice has on average; None where nothing is cached."""
         return None if self.level == OFF else size_of(self.level)
 
-    def asked(self, lengths: Int64s, inserted: int, rows: int) -> bool:
+    def asked(self, lengths: Int64s, inserted: float, rows: int) -> bool:
         """Ranges of these lengths are asked for, after so many new rows, over so many; True where the level changes."""
         self._times += 1
         digits = np.frexp(lengths)[1]
@@ -91,7 +103,6 @@ class SplitCosts:
         if self._times < self._next:
             return False
         self._next += 4
-        self.measured = _solved(self._sums)
         return self._choose()
 
     def _choose(self) -> bool:
@@ -116,15 +127,7 @@ class SplitCosts:
         return float(self._counts[some] @ split) + self._inserted * event + kept
 
 
-def _held_to_guess(trust: float) -> list[float]:
-    """Sums of squares and products as if each cost alone had been measured as it is guessed, some times."""
-    a, b, c = (trust / cost**2 for cost in _GUESS)
-    return [a, 0.0, 0.0, b, 0.0, c, *(trust / cost for cost in _GUESS)]
-
-
-def _solved(sums: list[float]) -> tuple[float, float, float]:
-    """The three costs that fit best; none is next to nothing."""
-    aa, ab, ac, bb, bc, cc, *right = sums
-    found = np.linalg.solve([[aa, ab, ac], [ab, bb, bc], [ac, bc, cc]], right)
-    call, event, piece = np.maximum(found, np.array(_GUESS) / 50).tolist()
-    return call, event, piece
+def _held(trust: float, costs: tuple[float, float, float]) -> list[float]:
+    """Sums of squares and products as if each cost alone had been measured as it is, some times."""
+    a, b, c = (trust / cost**2 for cost in costs)
+    return [a, 0.0, 0.0, b, 0.0, c, *(trust / cost for cost in costs)]
