@@ -176,7 +176,7 @@ def test_a_running_engine_tells_what_splits_cost(threads: int) -> None:
     assert str(engine.explain()) == str(spec.explain())
     for at in range(20):
         ts = np.arange(at * 100_000, (at + 1) * 100_000)
-        engine.push({"ts": ts, "key": ts % 8, "x": ts / 7})
+        engine.push({"ts": ts, "key": ts % 40, "x": ts / 7})
     text = str(engine.explain())
     assert text.startswith(str(spec.explain(pa.schema([("ts", pa.int64()), ("key", pa.int64()), ("x", pa.float64())]))))
     told = text.split("Measured:\n")[1].splitlines()
