@@ -283,3 +283,32 @@ def test_slices_are_used_again(monkeypatch: Any) -> None:
     for at in range(0, 3_000, 10):
         engine.push({"ts": np.arange(at, at + 10), "x": np.arange(at, at + 10)})
     assert sum(folded[-50:]) / 50 < 60
+
+
+class Fragile(mt.Aggregate):
+    """A sum that fails while a value is 13."""
+
+    partial = {"total": float}  # noqa: RUF012
+
+    def lift(value: Any) -> Any:
+        return value
+
+    def combine(a: Any, b: Any) -> Any:
+        if b.total == 13.0:
+            raise ValueError("thirteen")
+        return a.total + b.total
+
+    def lower(p: Any) -> Any:
+        return p.total
+
+
+def test_a_function_that_fails_leaves_nothing_behind() -> None:
+    bad = 10 + int(np.flatnonzero(levels_of(np.arange(10, 50)) == 0)[0])  # inside of a slice, after others
+    store = EventStore()
+    rows = [(0, t, 13 if t == bad else 2) for t in range(60)]
+    store.insert(batch_of(rows, 0, False), None, np.ones(60, np.uint64))
+    pieces = Pieces(store, {"total": Fragile("x").bind([pa.int64()])})
+    end = np.array([60])
+    with pytest.raises(ValueError, match="thirteen"):
+        pieces.values(np.array([0]), end)
+    assert pieces.values(np.array([bad + 1]), end)["total"].to_pylist() == [2.0 * (59 - bad)]

@@ -104,7 +104,10 @@ class Follower(Protocol):
     """Slices of one level with what is cached of them."""
 
     marks: Marks
-    level: int
+
+    @property
+    def level(self) -> int:
+        """The level."""
 
     def nothing(self, rows: int) -> list[Array]:
         """Columns for new marks."""
@@ -120,7 +123,7 @@ class Cover:
 
     def __init__(self, seq: Int64s) -> None:
         self.fine = Marks([np.empty(0, np.uint8)])
-        self.followers: dict[object, Any] = {}
+        self.followers: dict[object, Follower] = {}
         self.events = 0
         """How many events have come."""
         self.inserted(None, 0, seq)
@@ -128,15 +131,12 @@ class Cover:
     @property
     def nbytes(self) -> int:
         """The bytes of the marks and of what is cached."""
-        return self.fine.nbytes + sum(follower.marks.nbytes for follower in self._following())
+        return self.fine.nbytes + sum(follower.marks.nbytes for follower in self.followers.values())
 
     @property
     def level(self) -> npt.NDArray[np.uint8]:
         """The levels of the marks."""
         return self.fine.columns[0]
-
-    def _following(self) -> list[Follower]:
-        return [follower for follower in self.followers.values() if follower is not None]
 
     def inserted(self, at: Int64s | None, n: int, seq: Int64s) -> None:
         """Events with these arrival numbers have come before the rows `at`, or after all n."""
@@ -148,7 +148,7 @@ class Cover:
         fresh, level = (n if at is None else at[marked]) + marked, found[marked]
         self.events += len(seq)
         self.fine.insert(at, fresh, [level])
-        for follower in self._following():
+        for follower in self.followers.values():
             some = fresh[level >= follower.level]
             follower.marks.insert(at, some, follower.nothing(len(some)))
 
@@ -170,4 +170,4 @@ class Cover:
             marks.clear()
 
     def _all(self) -> list[Marks]:
-        return [self.fine, *(follower.marks for follower in self._following())]
+        return [self.fine, *(follower.marks for follower in self.followers.values())]

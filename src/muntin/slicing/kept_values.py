@@ -14,7 +14,7 @@ from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.finish import named_errors
 from muntin.slicing.kept.base import Wins
-from muntin.slicing.pieces import WORTH, again, asked_of, pieces_of
+from muntin.slicing.pieces import WORTH, Pieces, again, asked_of, from_pieces, pieces_of
 from muntin.slicing.plan import overlapping
 from muntin.slicing.ranges import evaluate
 from muntin.slicing.store_events import EventStore
@@ -78,7 +78,9 @@ class KeptValues:
         self.stores = [EventStore(count) for count in counts]
         self._batch: Batch | None = None
         self._new = 0  # rows that came in this step
+        self._folded: dict[object, list[str]] = {}
         self.worth = WORTH
+        """From how many events on, times aggregates, that a step would aggregate again, slices are cached."""
         self._taken: list[npt.NDArray[np.uint64]] = []
 
     @property
@@ -280,10 +282,17 @@ class KeptValues:
         if len(some) < len(ranges):
             return {}
         lo, hi = (np.concatenate(side) for side in zip(*some, strict=True))
-        if not len(lo) or again(lo, hi, self._new) * len(parts[0].bound.aggregates) < self.worth or (hi <= lo).any():
+        bound = parts[0].bound
+        names = self._names_from_slices(bound)
+        if not len(lo) or again(lo, hi, self._new) * len(names) < self.worth or not names or (hi <= lo).any():
             return {}
-        pieces = pieces_of(parts[0].view.store, parts[0].bound)
-        return {} if pieces is None else pieces.values(lo, hi)
+        return pieces_of(parts[0].view.store, bound, names).values(lo, hi)
+
+    def _names_from_slices(self, bound: BoundQuery) -> list[str]:
+        asked = asked_of(bound)
+        if asked not in self._folded:
+            self._folded[asked] = from_pieces(bound)
+        return self._folded[asked]
 
     def values(
         self, bound: BoundQuery, names: list[str], view: View, lo: Int64s, hi: Int64s, take: Int64s | None
@@ -296,11 +305,11 @@ class KeptValues:
         found: dict[tuple[int, object], list[str]] = {}
         for index, bound in queries:
             found.setdefault((self._place[index][0], asked_of(bound)), []).append(bound.name)
-        lines = []
+        lines: list[str] = []
         for (store, asked), names in found.items():
             cover = self.stores[store].covering
             pieces = None if cover is None else cover.followers.get(asked)
-            if pieces is not None:
+            if isinstance(pieces, Pieces):
                 lines.append(f"{', '.join(names)}: {pieces.told()}")
         return lines
 

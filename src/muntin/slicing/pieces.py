@@ -74,14 +74,13 @@ def asked_of(bound: BoundQuery) -> tuple[object, ...]:
     return tuple((name, aggregate.aggregate) for name, aggregate in bound.aggregates.items())
 
 
-def pieces_of(store: EventStore, bound: BoundQuery) -> Pieces | None:
-    """The cached slices of a store for the aggregates of a query; None where none of them is computed from slices."""
-    cover = store.cover
-    key = asked_of(bound)
-    if key not in cover.followers:
-        names = from_pieces(bound)
-        cover.followers[key] = Pieces(store, {name: bound.aggregates[name] for name in names}) if names else None
-    found: Pieces | None = cover.followers[key]
+def pieces_of(store: EventStore, bound: BoundQuery, names: list[str]) -> Pieces:
+    """The cached slices of a store for these aggregates of a query, and of all that ask the same."""
+    followers, key = store.cover.followers, asked_of(bound)
+    if key not in followers:
+        followers[key] = Pieces(store, {name: bound.aggregates[name] for name in names})
+    found = followers[key]
+    assert isinstance(found, Pieces)
     return found
 
 
@@ -230,7 +229,11 @@ class Pieces:
         ranges = [asked.lo, asked.hi, after, asked.first, asked.last, begins, fine.rows, *fine.columns]
         fold = self._fused.pieces(ranges, self.level, view.time, view.order, columns, self.marks.columns, self._empty)
         started = perf_counter_ns()
-        found = fold()
+        try:
+            found = fold()
+        except BaseException:  # raised by a user's function: what it left half done is nobody's
+            self._empty = self._fused.new(LEVELS + 1)
+            raise
         ns = perf_counter_ns() - started
         work = asked.work(self.marks.rows)
         if self._look:
