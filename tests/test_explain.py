@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -149,3 +150,38 @@ def test_predicted_state_is_printed_part_by_part() -> None:
     assert "kept events: 30,000 of 40 bytes, 1.2 MB" in kept
     assert "lazy slicing on tuples" in kept
     assert "State" not in spec.explain()
+
+
+def slice_sizes(*windows: mt.windows.Window, **aggregates: mt.Aggregate) -> list[str]:
+    spec = mt.over("ts")
+    for i, window in enumerate(windows):
+        spec = spec.window(f"w{i}", window, **aggregates)
+    return [line.split(":", 1)[1].strip() for line in str(spec.explain()).splitlines() if "slice size:" in line]
+
+
+def test_it_is_said_where_slices_of_kept_events_are_cached() -> None:
+    mixed = (mt.sliding("9 rows", every="1 s"), mt.sliding("9 s", every="1 row"), mt.sliding(9, every=3, on="m"))
+    assert [line[:30] for line in slice_sizes(*mixed, s=mt.sum("x"))] == ["32 to 2,048 events, as measure"] * 3
+    once = (mt.punctuated("mark"), mt.frame("mark"), mt.tumbling(9, on="m"), mt.session(9, on="m"))
+    assert all(line.startswith("none. An event is in one window only") for line in slice_sizes(*once, s=mt.sum("x")))
+    assert slice_sizes(Moved(), s=mt.sum("x"))[0].startswith("none. Windows of your own do not tell")
+    assert slice_sizes(mixed[0], s=mt.median("x"), n=mt.count())[0].startswith("none. No aggregate has a compiled")
+    assert slice_sizes(mt.sliding("9 s", every="1 s"), mt.sliding("9 rows", every="1 row"), s=mt.sum("x")) == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_running_engine_tells_what_splits_cost(threads: int) -> None:
+    spec = mt.over("ts", by="key").window("w", mt.sliding("400000 rows", every="1 ms"), s=mt.sum("x"))
+    engine = spec.engine(threads=threads)
+    assert str(engine.explain()) == str(spec.explain())
+    for at in range(20):
+        ts = np.arange(at * 100_000, (at + 1) * 100_000)
+        engine.push({"ts": ts, "key": ts % 40, "x": ts / 7})
+    text = str(engine.explain())
+    assert text.startswith(str(spec.explain(pa.schema([("ts", pa.int64()), ("key", pa.int64()), ("x", pa.float64())]))))
+    told = text.split("Measured:\n")[1].splitlines()
+    assert [line.split(": ")[0].strip() for line in told] == (["w"] if threads == 1 else ["thread 0", "thread 1"])
+    for line in told:
+        assert "w: slices of " in line
+        assert int(line.split(" splits")[0].split()[-1].replace(",", "")) > 0
+        assert "ns to aggregate an event" in line

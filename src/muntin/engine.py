@@ -8,7 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -21,6 +21,9 @@ from muntin.spec import Spec
 from muntin.stores import asked_for
 from muntin.units import microseconds, moment
 from muntin.windows import Window
+
+if TYPE_CHECKING:
+    from muntin.explain import Explanation
 
 __all__ = ["AUTO", "ENGINES", "Engine", "apply", "make"]
 
@@ -141,6 +144,27 @@ class Engine(ABC):
     def slices(self) -> pa.Table:
         """The slices that hold events, to look at; only engines that slice have it."""
         raise SpecError(f"{type(self).__name__} has no slices. Use engine='auto'.")
+
+    def explain(self) -> Explanation:
+        """What it does, and why, as `Spec.explain`; and what it has measured since it began.
+
+        That is, for windows over kept events whose slices are cached: how large slices are, how many splits were made,
+        and what one takes.
+
+        >>> import muntin as mt
+        >>> engine = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count()).engine()
+        >>> str(engine.explain()) == str(engine.spec.explain())
+        True
+        """
+        from muntin.explain import Explanation
+
+        told = self.spec.explain(None if self._layout is None else self._layout.schema)
+        measured = "".join(f"\n  {line}" for line in self._measured())
+        return Explanation(f"{told}\n\nMeasured:{measured}") if measured else told
+
+    def _measured(self) -> list[str]:
+        """What was measured, a line each."""
+        return []
 
     def snapshot(self) -> bytes:
         """The state as bytes, for `restore`; only engines for use have it."""

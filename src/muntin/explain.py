@@ -11,12 +11,15 @@ from muntin.aggregates.ordered import Process
 from muntin.compile import why_not
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.memory import TABLE_1, Part, assumed, held, predicted
-from muntin.slicing.plan import is_rows, is_sliced, way
+from muntin.slicing.covered import size_of
+from muntin.slicing.pieces import from_pieces
+from muntin.slicing.plan import is_rows, is_sliced, overlapping, way
 from muntin.slicing.slicer import Slicer
+from muntin.slicing.split_costs import LEVELS
 from muntin.spec import Query, Spec
 from muntin.stores import explained
 from muntin.units import Measure, show_duration
-from muntin.windows import ContextFreeWindow, Cumulative, Sliding
+from muntin.windows import ContextAwareWindow, ContextFreeWindow, Cumulative, Sliding
 from muntin.windows.base import takes_arrays
 from muntin.workload import Decision, Workload, workload
 
@@ -45,7 +48,7 @@ def explain(spec: Spec, schema: pa.Schema | None = None, rate: float | None = No
     answers = [truth(spec, query, bound) for query in spec.queries]
     parts = [_head(spec)]
     for query, answer in zip(spec.queries, answers, strict=True):
-        parts.append(_query(query, answer, in_python(query, bound, schema is not None)))
+        parts.append(_query(query, answer, in_python(query, bound, schema is not None), _bound_query(query, bound)))
     parts.append("\n".join(_together(spec, answers)))
     if rate is not None:
         parts.append("\n".join(_state(spec, bound, rate, keys)))
@@ -130,7 +133,7 @@ def _head(spec: Spec) -> str:
     return f"over({spec.time!r}): {order}, {keys}"
 
 
-def _query(query: Query, answer: Workload, reasons: dict[str, str]) -> str:
+def _query(query: Query, answer: Workload, reasons: dict[str, str], bound: BoundQuery | None) -> str:
     window = query.window
     lines = [f"{query.name}: {window!r}"]
     lines.append(
@@ -143,10 +146,42 @@ def _query(query: Query, answer: Workload, reasons: dict[str, str]) -> str:
             lines.append(f"    runs in Python: {reasons[name]}")
     lines.append(f"  events kept: {answer.keep_events.answer}. {answer.keep_events.reason}")
     lines.append(f"  splits:      {answer.splits.answer}. {answer.splits.reason}")
+    cached = cached_slices(query, bound)
+    if cached is not None:
+        lines.append(f"  slice size:  {cached.answer}. {cached.reason}")
     lines.append(f"  removal:     {answer.removal.answer}. {answer.removal.reason}")
     if isinstance(window, ContextFreeWindow) and not takes_arrays(window):
         lines.append("  note: next_edge takes one time at a time, so it is called for each; over arrays it is faster")
     return "\n".join(lines)
+
+
+def cached_slices(query: Query, bound: BoundQuery | None) -> Decision | None:
+    """Whether slices over kept events are cached from step to step; None where windows are not found among them.
+
+    >>> import muntin as mt
+    >>> spec = mt.over("ts").window("w", mt.punctuated("mark"), total=mt.sum("x"))
+    >>> cached_slices(spec.queries[0], None).answer
+    'none'
+    """
+    window = query.window
+    if is_sliced(window) or is_rows(window):
+        return None
+    if isinstance(window, ContextAwareWindow):
+        return Decision(
+            "none", "Windows of your own do not tell whether they overlap: nothing is cached between steps."
+        )
+    if not overlapping(window):
+        return Decision(
+            "none", "An event is in one window only, so nothing is cached between steps, but for emit='updates'."
+        )
+    if bound is not None and not from_pieces(bound):
+        return Decision("none", "No aggregate has a compiled partial of fixed size that would be worth caching.")
+    sizes = f"{size_of(1):,} to {size_of(LEVELS):,}"
+    return Decision(
+        f"{sizes} events, as measured",
+        "Where windows overlap from step to step, slices of kept events are cached, and split where a window begins or "
+        "ends. Their size follows what splits cost; results do not depend on it. engine.explain() shows both.",
+    )
 
 
 def _size(window: ContextFreeWindow) -> int | None:

@@ -19,7 +19,7 @@ from muntin.compile import Recipe, loaded, recipe_of, run, why_not
 from muntin.errors import UnsupportedAggregate
 from muntin.kernels import source_fused as source
 from muntin.kernels import source_merge as merging
-from muntin.kernels import source_tree
+from muntin.kernels import source_pieces, source_tree
 from muntin.kernels.source_plan import Group, Plan
 
 __all__ = ["Fused", "Taken", "Values", "fused"]
@@ -289,6 +289,21 @@ class Fused:
             inputs = [a, b, *bounds, stride, keys, *tree, *state, *blocks]
             run(self._kernel(source_tree.tree_dense), inputs, results)
         return results
+
+    def pieces(
+        self, ranges: Sequence[Array], level: int, time: Ints, order: Ints | None, columns: Mapping[str, Values],
+        slices: Sequence[Array], levels: Sequence[Array],
+    ) -> Callable[[], list[Array]]:  # fmt: skip
+        """A call that folds rows over ranges, with the slices of a level in them (`muntin.slicing.pieces`)."""
+        events, ordered, masked = self._events(time, order, columns)
+        kernel = self._kernel(source_pieces.fold_pieces, ordered, masked)
+        results = self._empty(len(ranges[0]))
+
+        def fold() -> list[Array]:
+            run(kernel, [*ranges, level, *events, *slices], [*levels, *results])
+            return results
+
+        return fold
 
     def _kernel(self, text: Callable[..., str], *variant: bool, name: str | None = None) -> Any:
         key = (name or text.__name__, *variant)

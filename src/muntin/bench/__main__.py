@@ -1,4 +1,4 @@
-"""`python -m muntin.bench [NAME ...] [--rows N]`: the table of the embedded engine, and of its aggregate stores."""
+"""`python -m muntin.bench [NAME ...] [--rows N]`: the embedded engine, its aggregate stores, and splits of slices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench import store
+from muntin.bench import splits, store
 from muntin.bench.engine import WORKLOADS, measure
 
 
@@ -24,6 +24,10 @@ def main() -> None:
         stores(console, given.slices, given.rounds)
         if given.words == ["store"]:
             return
+    if not given.words or "splits" in given.words:
+        split_costs(console, min(given.rows, 1_000_000), given.rounds)
+        if given.words == ["splits"]:
+            return
     table = Table(title=f"{given.rows:,} rows; ratios to the floor of the same run, median of {given.rounds} rounds")
     for name in ("workload", "× floor", "at least", "M rows/s", "results/s", "state bytes"):
         table.add_column(name, justify="left" if name == "workload" else "right")
@@ -36,6 +40,22 @@ def main() -> None:
         cells = [f"{outcome.rows_per_second / 1e6:.1f}", f"{outcome.results_per_second:,.0f}", f"{outcome.state:,}"]
         table.add_row(workload.name, f"[{style}]{shown}[/]", f"{workload.target}", *cells)
         console.print(f"{workload.name}: {shown} × floor (at least {workload.target})")
+    console.print(table)
+
+
+def split_costs(console: Console, rows: int, rounds: int) -> None:
+    """Overlapping windows over kept events with cached slices and without."""
+    table = Table(title=f"{rows:,} rows or two batches; seconds of the processor, median of {rounds} rounds")
+    for name in ("windows", "plain, M rows/s", "cached, M rows/s", "×", "slice size", "splits", "ns/split", "ns/event"):
+        table.add_column(name, justify="left" if name == "windows" else "right")
+    for case in splits.CASES:
+        found = splits.measure(case, max(rows, min(3 * case.size, 3 * rows)), rounds)
+        ratio = found.cached / found.plain
+        size = "-" if found.size is None else f"{found.size:,}"
+        cost = [f"{found.splits:,}", f"{found.per_split:,.0f}", f"{found.per_event:.2f}"] if found.splits else ["-"] * 3
+        speed = [f"{found.plain / 1e6:.2f}", f"{found.cached / 1e6:.2f}", f"{ratio:.2f}"]
+        table.add_row(case.name, *speed, size, *cost)
+        console.print(f"{case.name}: {ratio:.2f} × without cached slices")
     console.print(table)
 
 

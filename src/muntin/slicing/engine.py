@@ -73,7 +73,7 @@ class Slicing(Engine):
         keeping = [query.index for query in self._kept_queries]
         if self._sliced is not None:
             keeping += self._sliced.keeping
-        self._kept = KeptValues(bound, sorted(keeping))
+        self._kept = KeptValues(bound, sorted(keeping), self.updates)
         self._results = Results(bound, self._decoder.keys)
         self._straight: Straight | None = None
         if self._sliced is not None and self._rows is None and not self._kept_queries:
@@ -120,6 +120,9 @@ class Slicing(Engine):
         if self._layout is None:
             return pa.table({})
         return slices_table(self._layout, self._sliced, self._decoder.keys)
+
+    def _measured(self) -> list[str]:
+        return [] if self._layout is None else self._kept.told([(q.index, q.bound) for q in self._kept_queries])
 
     def snapshot(self) -> bytes:
         """The state of the engine as bytes: versioned, checksummed, without pickle. See `restore`.
@@ -319,6 +322,7 @@ class Slicing(Engine):
             reports += [self._reported(query, part) for query, part in pairs]
             if self._watermark is not None:
                 self._kept.release_all([(q.index, part.view, self._closed(q, part)) for q, part in pairs])
+        self._kept.end_step()
         table = self._results.table(reports)
         self._forget_silent()
         return table

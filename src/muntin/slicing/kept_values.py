@@ -14,6 +14,8 @@ from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.finish import named_errors
 from muntin.slicing.kept.base import Wins
+from muntin.slicing.pieces import WORTH, Pieces, again, asked_of, from_pieces, pieces_of
+from muntin.slicing.plan import overlapping
 from muntin.slicing.ranges import evaluate
 from muntin.slicing.store_events import EventStore
 from muntin.slicing.views import View
@@ -51,16 +53,34 @@ class Found:
             return 0
         return self.view.index.start if isinstance(self.view.index, slice) and self.wins.take is None else None
 
+    def rows(self) -> tuple[Int64s, Int64s] | None:
+        """The windows that are due in rows of the store; None where one is not a stretch of it."""
+        lo, hi = self.wins.lo[self.due], self.wins.hi[self.due]
+        if self.wins.take is not None:
+            return None
+        if self.offset is not None:
+            return lo + self.offset, hi + self.offset
+        index = self.view.index
+        assert isinstance(index, np.ndarray)
+        if not len(index):
+            return lo, hi
+        first, last = index[np.minimum(lo, len(index) - 1)], index[hi - 1] + 1
+        return (first, last) if (last - first == hi - lo).all() else None
+
 
 class KeptValues:
     """The event stores of a spec: one for every 64 queries that keep events."""
 
-    def __init__(self, layout: Layout, queries: list[int]) -> None:
-        self._layout = layout
+    def __init__(self, layout: Layout, queries: list[int], updates: bool = False) -> None:
+        self._layout, self._updates = layout, updates
         self._place = {query: divmod(i, BITS) for i, query in enumerate(queries)}
         counts = [min(BITS, len(queries) - first) for first in range(0, len(queries), BITS)]
         self.stores = [EventStore(count) for count in counts]
         self._batch: Batch | None = None
+        self._new = 0  # rows that came in this step
+        self._folded: dict[object, list[str]] = {}
+        self.worth = WORTH
+        """From how many events on, times aggregates, that a step would aggregate again, slices are cached."""
         self._taken: list[npt.NDArray[np.uint64]] = []
 
     @property
@@ -152,6 +172,7 @@ class KeptValues:
     def insert(self) -> None:
         """Put the rows that some query has taken into the stores."""
         assert self._batch is not None
+        self._new = len(self._batch)
         for store, taken in zip(self.stores, self._taken, strict=True):
             some = taken != 0
             if some.all():
@@ -160,6 +181,10 @@ class KeptValues:
                 index = np.flatnonzero(some)
                 store.insert(self._batch, index, taken[index])
         self._batch = None
+
+    def end_step(self) -> None:
+        """What comes next is another step."""
+        self._new = 0
 
     def view(self, query: int) -> View:
         """The events that a query has taken and still needs."""
@@ -222,31 +247,71 @@ class KeptValues:
         """The values of all windows that are due; queries that ask the same of the same events are answered at once."""
         alike: dict[object, list[Found]] = {}
         for part in found:
-            asked = tuple((name, bound.aggregate) for name, bound in part.bound.aggregates.items())
+            asked = asked_of(part.bound)
             alone = part.wins.take is not None or part.offset is None
             alike.setdefault((id(part) if alone else id(part.view.store), asked), []).append(part)
         for parts in alike.values():
-            names = list(parts[0].bound.aggregates)
-            if len(parts) == 1:
-                part = parts[0]
-                lo, hi = part.wins.lo[part.due], part.wins.hi[part.due]
-                part.values = self.values(part.bound, names, part.view, lo, hi, part.wins.take)
-                continue
-            offsets = [part.offset or 0 for part in parts]
-            lo = np.concatenate([part.wins.lo[part.due] + at for part, at in zip(parts, offsets, strict=True)])
-            hi = np.concatenate([part.wins.hi[part.due] + at for part, at in zip(parts, offsets, strict=True)])
-            together = self.values(parts[0].bound, names, View(parts[0].view.store, None), lo, hi, None)
+            covered = self._from_slices(parts)
+            names = [name for name in parts[0].bound.aggregates if name not in covered]
+            others = self._together(parts, names) if names else {}
             first = 0
             for part in parts:
                 count = len(part.due)
-                part.values = {name: column.slice(first, count) for name, column in together.items()}
+                for name in part.bound.aggregates:
+                    column = covered[name] if name in covered else others[name]
+                    part.values[name] = column if len(parts) == 1 else column.slice(first, count)
                 first += count
+
+    def _together(self, parts: list[Found], names: list[str]) -> dict[str, pa.Array]:
+        """The values of some queries, one after the other, computed from the events of their windows."""
+        if len(parts) == 1:
+            part = parts[0]
+            lo, hi = part.wins.lo[part.due], part.wins.hi[part.due]
+            return self.values(part.bound, names, part.view, lo, hi, part.wins.take)
+        offsets = [part.offset or 0 for part in parts]
+        lo = np.concatenate([part.wins.lo[part.due] + at for part, at in zip(parts, offsets, strict=True)])
+        hi = np.concatenate([part.wins.hi[part.due] + at for part, at in zip(parts, offsets, strict=True)])
+        return self.values(parts[0].bound, names, View(parts[0].view.store, None), lo, hi, None)
+
+    def _from_slices(self, parts: list[Found]) -> dict[str, pa.Array]:
+        """The values of some queries, one after the other, as far as they are computed from cached slices."""
+        if not self._updates and not any(overlapping(part.bound.window) for part in parts):
+            return {}
+        ranges = [part.rows() for part in parts]
+        some = [pair for pair in ranges if pair is not None]
+        if len(some) < len(ranges):
+            return {}
+        lo, hi = (np.concatenate(side) for side in zip(*some, strict=True))
+        bound = parts[0].bound
+        names = self._names_from_slices(bound)
+        if not len(lo) or again(lo, hi, self._new) * len(names) < self.worth or not names or (hi <= lo).any():
+            return {}
+        return pieces_of(parts[0].view.store, bound, names).values(lo, hi)
+
+    def _names_from_slices(self, bound: BoundQuery) -> list[str]:
+        asked = asked_of(bound)
+        if asked not in self._folded:
+            self._folded[asked] = from_pieces(bound)
+        return self._folded[asked]
 
     def values(
         self, bound: BoundQuery, names: list[str], view: View, lo: Int64s, hi: Int64s, take: Int64s | None
     ) -> dict[str, pa.Array]:
         """Aggregates over ranges of the events of a view."""
         return values_of(bound, names, view, lo, hi, take)
+
+    def told(self, queries: list[tuple[int, BoundQuery]]) -> list[str]:
+        """What is cached for some queries, and what splits cost."""
+        found: dict[tuple[int, object], list[str]] = {}
+        for index, bound in queries:
+            found.setdefault((self._place[index][0], asked_of(bound)), []).append(bound.name)
+        lines: list[str] = []
+        for (store, asked), names in found.items():
+            cover = self.stores[store].covering
+            pieces = None if cover is None else cover.followers.get(asked)
+            if isinstance(pieces, Pieces):
+                lines.append(f"{', '.join(names)}: {pieces.told()}")
+        return lines
 
     def drop_before(self, query: int, time: Any) -> None:
         """A query needs no events before a time, or before one time per key."""

@@ -74,6 +74,9 @@ class Parallel(Engine):
         table = pa.concat_tables([part.slices() for part in self._parts])
         return table.sort_by("start") if table.num_rows else table
 
+    def _measured(self) -> list[str]:
+        return [f"thread {i}: {line}" for i, part in enumerate(self._parts) for line in part._measured()]
+
     def _begin(self, bound: Layout) -> None:
         self._prepare(bound)
         for part in self._parts:

@@ -12,9 +12,9 @@ from muntin.compile import compiled
 from muntin.slicing.runs import by_runs
 from muntin.slicing.texts import coded
 from muntin.units import Measure
-from muntin.windows import ContextFreeWindow, Cumulative, Session, Sliding, Window
+from muntin.windows import ContextFreeWindow, Cumulative, MixedSliding, Session, Sliding, Window
 
-__all__ = ["Way", "is_rows", "is_sliced", "way"]
+__all__ = ["Way", "is_rows", "is_sliced", "overlapping", "way"]
 
 Way = Literal["cells", "runs", "events"]
 
@@ -37,6 +37,20 @@ def is_rows(window: Window) -> bool:
     (True, False)
     """
     return isinstance(window, Sliding | Cumulative) and window.measure is Measure.ROWS
+
+
+def overlapping(window: Window) -> bool:
+    """Whether an event is in several windows of a query over kept events, so that slices of them are worth caching.
+
+    Windows of a user's own do not tell.
+
+    >>> import muntin as mt
+    >>> overlapping(mt.sliding("10 rows", every="1 minute")), overlapping(mt.punctuated("mark"))
+    (True, False)
+    """
+    if isinstance(window, MixedSliding | Cumulative):
+        return True
+    return isinstance(window, Sliding) and window.size.amount > window.every.amount
 
 
 def way(bound: Bound, in_order: bool) -> Way:

@@ -22,7 +22,7 @@ from muntin.slicing.ranges_fold import Ints, Ranges, folded, lowered, spread
 from muntin.slicing.ranges_runs import from_runs
 from muntin.slicing.values import Column
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "special"]
 
 _MOST = 2**31 - 1  # a list array counts its values in 32 bits
 
@@ -254,3 +254,13 @@ _KINDS: dict[type, Callable[[Bound, Ranges], pa.Array]] = {
     **dict.fromkeys((Collect, Concat), _collect),
     Process: _process,
 }
+
+
+def special(bound: Bound) -> bool:
+    """Whether there is a way of its own for an aggregate, rather than its own functions.
+
+    >>> import muntin as mt
+    >>> special(mt.last("x").bind([pa.int64()])), special(mt.sum("x").bind([pa.int64()]))
+    (True, False)
+    """
+    return type(bound.aggregate) in _KINDS

@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.batch import Batch, Column
+from muntin.slicing.covered import Cover
+from muntin.slicing.sorting import sorting
 from muntin.slicing.views import NO_INTS, Measured, View, flat
 
 __all__ = ["EventStore"]
@@ -55,14 +57,29 @@ class EventStore:
         self._arrays: dict[str, npt.NDArray[Any]] = {name: np.empty(0, dtype) for name, dtype in _OWN.items()}
         self._kinds: dict[str, Column] = {}  # an empty column of each name, for its type and interner
         self._common = _ALL  # bits that all rows have: queries that see the columns as they are
+        self._some = 0  # bits that a row has, or has had
+        self._cover: Cover | None = None
 
     def __len__(self) -> int:
         return self._tail - self._head
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the columns, with the room to grow."""
-        return sum(array.nbytes for array in self._arrays.values())
+        """The bytes of the columns, with the room to grow, and of the slices over them."""
+        covering = 0 if self._cover is None else self._cover.nbytes
+        return sum(array.nbytes for array in self._arrays.values()) + covering
+
+    @property
+    def cover(self) -> Cover:
+        """The slices over the rows; from the first time that they are asked for they are kept up to date."""
+        if self._cover is None:
+            self._cover = Cover(self.seq)
+        return self._cover
+
+    @property
+    def covering(self) -> Cover | None:
+        """The slices over the rows; None where nobody has asked for them."""
+        return self._cover
 
     @property
     def key(self) -> Int64s:
@@ -142,6 +159,7 @@ class EventStore:
         self._queries = range(len(self._cut))
         self._head, self._tail = 0, len(self._arrays["key"])
         self._inserted = self._tail
+        self._some = int(np.bitwise_or.reduce(self._arrays["taken"]))
         self._kinds = {name: kind for name, kind in kinds.items() if _VALUE + name in self._arrays}
 
     def live_codes(self, column: str, live: Bools) -> None:
@@ -179,6 +197,7 @@ class EventStore:
         self._cut[bit] = 0
         self.taken[:] &= ~flag
         self.taken[some] |= flag
+        self._some |= 1 << bit
         self._common = self._common & ~(1 << bit) | (1 << bit if len(some) == len(self) else 0)
 
     # -- taking rows in --------------------------------------------------------------------------------------------
@@ -192,10 +211,11 @@ class EventStore:
         if not len(taken):
             return
         rows = self._picked(batch, index, taken)
-        sort = _sorting(rows)
+        sort = sorting(rows)
         if sort is not None:
             rows = {name: array[sort] for name, array in rows.items()}
         common = self._common & int(np.bitwise_and.reduce(taken))
+        self._some |= int(np.bitwise_or.reduce(taken))
         n, new = len(self), len(taken)
         self._reserve(rows, new)
         at = self._insertions(rows)
@@ -217,6 +237,8 @@ class EventStore:
                 place[moved] = array
         self._tail += new
         self._inserted += new
+        if self._cover is not None:
+            self._cover.inserted(at, n, rows["seq"])
 
     def _picked(self, batch: Batch, index: Int64s | None, taken: Bits) -> dict[str, npt.NDArray[Any]]:
         """The chosen rows, by the names that the columns have here."""
@@ -329,11 +351,15 @@ class EventStore:
         used = self.taken != 0
         first = int(used.argmax()) if used.any() else len(used)
         self._head += first  # the oldest rows of the first key, all there is without keys: nothing moves
+        if self._cover is not None:
+            self._cover.dropped(first)
         used = used[first:]
         left = int(np.count_nonzero(used))
         if left == 0:
             self._empty()
         elif 4 * left < 3 * len(used):  # else they stay for now: moving the others costs more than they do
+            if self._cover is not None:
+                self._cover.kept(used)
             room = max(64, left + left // 2)
             for name in self._arrays:
                 kept = np.empty(room, self._arrays[name].dtype)
@@ -341,15 +367,18 @@ class EventStore:
                 self._arrays[name] = kept
             self._head, self._tail = 0, left
         self._common = int(np.bitwise_and.reduce(self.taken)) if left else _ALL
+        self._some = int(np.bitwise_or.reduce(self.taken))
 
     def _drop_cut(self) -> bool:
         """Drop the oldest rows; True where that is all there is to do, since all rows have the bits of all queries."""
         active = [bit for bit in self._queries if self._common >> bit & 1]
-        others = np.uint64(_ALL ^ self._common)
-        if not active or (self.taken & others).any():
+        others = _ALL ^ self._common
+        if not active or (self._some & others and (self.taken & np.uint64(others)).any()):
             return False
         first = min(self._cut[bit] for bit in active)
         self._head += first
+        if self._cover is not None:
+            self._cover.dropped(first)
         for bit in active:
             self._cut[bit] -= first
         if self._head == self._tail:
@@ -359,43 +388,11 @@ class EventStore:
     def _empty(self) -> None:
         """No row is left: the room of many goes with them."""
         self._head = self._tail = 0
+        if self._cover is not None:
+            self._cover.cleared()
         if len(self._arrays["key"]) > MANY:
             self._arrays = {name: np.empty(0, array.dtype) for name, array in self._arrays.items()}
 
     def ranges(self, view: View, keys: Int64s, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
         """Where in the view the events of a key with start <= time < end are."""
         return view.ranges(keys, starts, ends)
-
-
-def stable_order(values: Int64s) -> Int64s:
-    """How to sort integers, equal ones as they come.
-
-    Value and place are sorted as one number where they fit: NumPy's plain sort is vectorised, 3 times as fast as its
-    stable argsort.
-
-    >>> stable_order(np.array([5, 3, 5, 1])).tolist()
-    [3, 1, 0, 2]
-    """
-    low, bits = int(values.min()), len(values).bit_length()
-    if int(values.max()) - low >= 1 << (62 - bits):
-        return np.argsort(values, kind="stable")
-    return np.sort(((values - low) << bits) | np.arange(len(values))) & ((1 << bits) - 1)
-
-
-def _sorting(rows: dict[str, npt.NDArray[Any]]) -> Int64s | None:
-    """How to sort new rows, which come in the order of arrival; None where they are sorted."""
-    key, time, order = rows["key"], rows["time"], rows.get("order")
-    one = bool((key[1:] == key[:-1]).all())
-    if order is None:
-        in_time = bool((time[1:] >= time[:-1]).all())
-        by_time = None if in_time else stable_order(time)
-    else:
-        by_time = np.lexsort((order, time))
-    if one:
-        return by_time
-    if by_time is not None:
-        key = key[by_time]
-    # NumPy's stable sort of 16 bits is a radix sort, several times faster than that of 64 bits.
-    narrow = key.astype(np.uint16) if int(key.max()) < 1 << 16 and int(key.min()) >= 0 else key
-    by_key: Int64s = np.argsort(narrow, kind="stable")
-    return by_key if by_time is None else by_time[by_key]

@@ -73,6 +73,10 @@ class MixedFamily(KeptFamily):
         """The first end after each time."""
         return (time - self.align) // self.every * self.every + self.align + self.every
 
+    def _grid_before(self, time: int) -> int:
+        """The last end at or before a time."""
+        return (time - self.align) // self.every * self.every + self.align
+
     # -- finding windows -------------------------------------------------------------------------------------------
 
     def _windows(self, view: View) -> Wins:
@@ -117,6 +121,8 @@ class MixedFamily(KeptFamily):
 
     def _ends(self, view: View, runs: Runs, base: Int64s, tops: Int64s) -> tuple[Int64s, Int64s, Int64s]:
         """The windows: the last event before their end, its run, and the end."""
+        if self.idle is None and self.on is None:
+            return self._later_ends(view, base)
         by_time = self.slid is Measure.TIME
         place = self._grid(view.time) if by_time else view.time
         is_last = np.append(place[1:] != place[:-1], True)
@@ -135,6 +141,36 @@ class MixedFamily(KeptFamily):
         before[first] = begin
         more = reached > before
         return last[more], run[more], place[last[more]] + 1
+
+    def _later_ends(self, view: View, base: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """The same for windows that are not closed, without a look at settled events: most are. A key is one run."""
+        heads, tails = view.offsets[:-1], view.offsets[1:]
+        by_time = self.slid is Measure.TIME
+        since = self.marks(view.keys)
+        if by_time and self.bound is not None:
+            since = np.full(len(heads), self._grid_before(self.bound), np.int64)
+        begin = bounds(view.time, heads, tails, since)
+        if len(heads) == 1:
+            run, at = None, slice(int(begin[0]), int(tails[0]))
+            time = view.time[at]
+        else:
+            run, listed = expand(begin, tails - begin)
+            time = view.time[listed]
+        place = self._grid(time) if by_time else time
+        is_last = np.append(place[1:] != place[:-1], np.ones(min(len(place), 1), np.bool_))
+        if run is not None:
+            is_last[:-1] |= run[1:] != run[:-1]
+        some = np.flatnonzero(is_last)
+        last = some + begin[0] if run is None else listed[some]
+        run = np.zeros(len(some), np.int64) if run is None else run[some]
+        if by_time:
+            return last, run, place[some]
+        reached = (base[run] + last + 1 - heads[run]) // self.every
+        before = np.append(0, reached[:-1])[: len(reached)]
+        first = np.append(True, run[1:] != run[:-1])[: len(run)]
+        before[first] = ((base + begin - heads) // self.every)[run[first]]
+        more = reached > before
+        return last[more], run[more], place[some[more]] + 1
 
     def _begin(self, view: View, runs: Runs, base: Int64s) -> Int64s:
         """How many multiples of the slide each run had reached before its first kept event."""
@@ -174,8 +210,7 @@ class MixedFamily(KeptFamily):
     def _settled(self, view: View, wins: Wins, bound: int) -> Int64s:
         """Before which time nothing can come any more, for each key of a view."""
         if self.slid is Measure.TIME:
-            edge = (bound - self.align) // self.every * self.every + self.align
-            return np.full(len(view.keys), edge, np.int64)
+            return np.full(len(view.keys), self._grid_before(bound), np.int64)
         done = np.flatnonzero(wins.end <= bound)
         if len(done):
             last = done[last_of_each(wins.key[done])]
