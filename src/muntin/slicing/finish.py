@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,17 +20,24 @@ from muntin.slicing.values import dtype_of
 __all__ = ["finished", "lowered_partials", "named_errors"]
 
 
-@contextmanager
-def named_errors(name: str, bound: Bound) -> Iterator[None]:
+class named_errors:
     """Where a value does not fit the declared type of a result, say of which."""
-    try:
-        yield
-    except MuntinError:  # a sum that overflows says so itself
-        raise
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise FrameError(
-            f"a value of {name!r} is not of its type, {bound.output}: {error}. Declare another type."
-        ) from error
+
+    __slots__ = ("_bound", "_name")
+
+    def __init__(self, name: str, bound: Bound) -> None:
+        self._name, self._bound = name, bound
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, MuntinError):  # a sum that overflows says so itself
+            return
+        if isinstance(error, pa.ArrowInvalid | pa.ArrowTypeError | OverflowError):
+            raise FrameError(
+                f"a value of {self._name!r} is not of its type, {self._bound.output}: {error}. Declare another type."
+            ) from error
 
 
 _SAME = {("d", pa.float64().id), ("l", pa.int64().id)}  # the common ones, found without asking Arrow for more
@@ -45,9 +50,9 @@ def finished(fused: Fused, place: int, bound: Bound, functions: Compiled, partia
     # Every window has an event: the count of rows, the first column, needs no look.
     if len(counts) and bound.aggregate.least < 2 and fused.counts[place] == 0:
         return lowered_partials(bound, functions, slots)
-    enough = counts >= bound.aggregate.least
-    if len(enough) and enough.all():
+    if len(counts) and counts.min() >= bound.aggregate.least:
         return lowered_partials(bound, functions, slots)
+    enough = counts >= bound.aggregate.least
     some = np.flatnonzero(enough)
     if not len(some):
         return pa.nulls(len(counts), bound.output)

@@ -85,10 +85,12 @@ class Slices:
             return
         if high >= self.ends[-1]:
             top = int(self.ends[-1])
-            ahead = high + AHEAD * self._stretch
             # Making slices costs the same for few and for many: make those of the next batches too.
-            if self._slicer.count(top, ahead) * self.stride <= MANY:
-                high = ahead
+            for batches in (AHEAD, AHEAD // 2, AHEAD // 4, AHEAD // 8):
+                ahead = high + batches * self._stretch
+                if self._slicer.count(top, ahead) * self.stride <= MANY:
+                    high = ahead
+                    break
             self._put(len(self), *self._between(top, high, times, above=top))
         if low < self.starts[0]:
             bottom = int(self.starts[0])

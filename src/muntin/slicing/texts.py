@@ -168,7 +168,7 @@ class Texts:
 
     def shown(self, bound: Bound, found: pa.Array) -> pa.Array:
         """Results of an aggregate over ranks as they are over texts; those of any other aggregate as they are."""
-        original = self._originals.get(bound.aggregate)
+        original = self._originals.get(bound.aggregate) if self._originals else None
         if original is None or found.type == original.output:
             return found
         return self._decoded(found, original.output, original.aggregate.columns[0])
