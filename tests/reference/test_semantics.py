@@ -178,6 +178,26 @@ def test_positions_start_again_after_idle() -> None:
     assert rows(spec.apply({"ts": [1, 2, 3, 20, 30]})) == [((0, 2), 1, 2, 0), ((0, 2), 20, 30, 0)]
 
 
+def test_a_run_is_over_when_the_watermark_has_left_it_behind() -> None:
+    #  idle 10, lateness 5   0    5    10   15   20   25   30
+    #  run                    1 2                              over once the watermark is past 2 + 10 + 5
+    spec = mt.over("ts", idle="10 us", lateness="5 us").window("w", mt.tumbling("3 rows"), all=mt.collect("ts"))
+    going_on = run(spec, [({"ts": [1, 2]}, 17), ({"ts": [3]}, 17)])
+    assert rows(going_on.results[1]) == [((0, 3), 1, 2, 3, 0)]
+    over = run(spec, [({"ts": [1, 2]}, 18), ({"ts": [3, 13, 14, 15]}, 30), ({"ts": [16, 25]}, 30)])
+    assert missed(over.late[1]) == [(3, "late", "w", (3, 13))]
+    # A new run goes on from 13 on: what is earlier than it but no earlier than the watermark was then is in time.
+    assert rows(over.results[1]) == [((0, 3), 13, 14, 15, 0)]
+    assert missed(over.late[2]) == []
+
+
+def test_runs_before_one_that_goes_on_are_over_too() -> None:
+    spec = mt.over("ts", idle="10 us").window("w", mt.tumbling("3 rows"), all=mt.collect("ts"))
+    done = run(spec, [({"ts": [1, 2, 20, 30]}, 31), ({"ts": [12, 13]}, 31), (None, 50)])
+    assert missed(done.late[1]) == [(12, "late", "w", (12, 13))]
+    assert rows(done.results[1]) == [((0, 3), 13, 20, 30, 0)]
+
+
 def test_the_last_rows_every_so_often() -> None:
     # ends at 5, 10 and 20; none at 15, since nothing came in [10, 15)
     spec = mt.over("ts").window("w", mt.sliding("2 rows", every="5 us"), all=mt.collect("ts"))

@@ -76,6 +76,36 @@ def test_a_hundred_thousand_keys_of_one_event_leave_nothing(window: Any, by: tup
     assert engine._decoder.keys.size == 0  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("lateness", ["0 s", "1 s"])
+def test_keys_whose_runs_of_rows_are_over_leave_nothing(lateness: str) -> None:
+    spec = mt.over("ts", by="key", disorder="1 second", lateness=lateness, idle="3 seconds")
+    spec = spec.window("w", mt.tumbling("2 rows"), n=mt.count(), all=mt.collect("x"))
+    engine = spec.window("slide", mt.sliding("5 rows", every="1 row"), total=mt.sum("x")).engine()
+    count, rows, sizes, found = 100_000, 4_000, [], 0
+    for first in range(0, count, rows):
+        index = np.arange(first, first + rows)
+        # Each key has three rows, so that a window is closed and a row is left over.
+        found += engine.push({"ts": index * 1_000, "key": [f"key {i // 3}" for i in index], "x": index}).num_rows
+        sizes.append(engine.nbytes)
+    assert max(sizes[8:]) <= 2 * max(sizes[:8])
+    found += engine.advance(count * 1_000 + 10_000_000).num_rows
+    assert found == count // 3
+    assert engine.late().num_rows == 0
+    assert engine._decoder.keys.size == 0  # type: ignore[attr-defined]
+    assert engine.nbytes < 150_000
+
+
+def test_runs_of_a_key_that_are_over_leave_nothing() -> None:
+    """None of them ever fills a window, so none is closed by one."""
+    spec = mt.over("ts", by="key", idle="10 us").window("w", mt.tumbling("5 rows"), n=mt.count(), all=mt.collect("ts"))
+    engine, sizes = spec.engine(), []
+    for run in range(300):
+        engine.push({"ts": np.repeat(np.arange(4) + run * 20, 10), "key": list(range(10)) * 4})
+        sizes.append(engine.nbytes)
+    assert sizes[-1] == sizes[10]
+    assert engine.flush().num_rows == 0
+
+
 def test_texts_without_keys_are_forgotten() -> None:
     engine = mt.over("ts").window("w", mt.tumbling("1 second"), kinds=mt.count_distinct("s")).engine()
     total = 0

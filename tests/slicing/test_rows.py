@@ -312,6 +312,12 @@ def test_which_aggregates_shift() -> None:
     assert not shifts(mt.m4("x"))
 
 
+def test_windows_said_before_there_is_a_watermark_are_closed_by_it() -> None:
+    """They were listed again, as new, with every later step: nothing had settled when the watermark came."""
+    spec = mt.over("ts", idle="8 us").window("w", mt.cumulative("10 rows", every="1 row"), n=mt.count())
+    check(spec, [(pa.table({"ts": [42, 67]}), None), (None, 69), (pa.table({"ts": [89]}), 94)], emit="updates")
+
+
 # -- windows and keys that come and go ---------------------------------------------------------------------------------
 
 

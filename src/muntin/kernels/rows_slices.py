@@ -10,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-__all__ = ["close_keys", "cut", "list_windows", "marks_of", "next_edge", "rewind", "settled_by"]
+__all__ = ["close_keys", "cut", "end_runs", "list_windows", "marks_of", "next_edge", "rewind", "settled_by"]
 
 _i64 = types.int64
 _IN = types.Array(_i64, 1, "C", readonly=True)
 _OUT = types.Array(_i64, 1, "C")
 _OUT2 = types.Array(_i64, 2, "C")
 NONE = np.iinfo(np.int64).min
+NEVER = np.int64(2**62)
 
 
 @njit(_i64(_IN, _IN, _i64), cache=True, error_model="numpy", inline="always")
@@ -54,20 +55,21 @@ def settled_by(keys, watermark, at, count, gone, known, time, out):  # type: ign
 
 @njit(
     _i64(
-        _i64, _IN, _IN, _IN, _IN, _IN, _i64, _IN, _IN, _IN, _IN,
+        _i64, _IN, _IN, _IN, _IN, _IN, _i64, _IN, _IN, _IN, _IN, _IN,
         _OUT, _OUT, _OUT, _OUT, _OUT, _OUT, _OUT, _OUT, _OUT,
     ),
     cache=True,
     error_model="numpy",
 )  # fmt: skip
 def cut(  # type: ignore[no-untyped-def]
-    write, keys, upto, at, gone, time, idle, step, offset, cell_at, cell_count,
+    write, keys, upto, at, gone, time, idle, step, offset, cell_at, cell_count, last,
     done, start, zero, first, added, cells, lo, hi, fresh,
 ):  # fmt: skip
     """Cut the events of each key from `done` up to an ordinal into slices; each goes on where the last one stopped.
 
     Gives the number of ranges: events lo to hi go into a cell, which is new where it is `fresh`. Without `write` it
-    only counts, in `added`, the cells that each key gets, so that room can be made for them.
+    only counts, in `added`, the cells that each key gets, so that room can be made for them. `last` has the times of
+    the last events of cells: the event before the first of these may have been let go.
     """
     ranges = 0
     for g in range(len(keys)):
@@ -76,12 +78,13 @@ def cut(  # type: ignore[no-untyped-def]
         here = at[k] - gone[k]
         origin, edge = np.int64(0), i
         begun = NONE
+        restarts = i == 0 or idle >= 0  # cells are let go up to the end of a run, or else those of the run stay
         if cell_count[k] > 0:
             origin = zero[cell]
             begun = first[cell]
             edge = origin + next_edge(step, offset, start[cell] - origin)
+            restarts = idle >= 0 and i < end and time[here + i] - last[cell] > idle
         while i < end:
-            restarts = i == 0 or (idle >= 0 and time[here + i] - time[here + i - 1] > idle)
             if restarts:
                 origin, begun = i, time[here + i]
             begins = restarts or i == edge
@@ -101,6 +104,7 @@ def cut(  # type: ignore[no-untyped-def]
                 cells[ranges], lo[ranges], hi[ranges], fresh[ranges] = cell, here + i, here + stop, begins
             ranges += 1
             i = stop
+            restarts = idle >= 0 and i < end and time[here + i] - time[here + i - 1] > idle
         added[g] = new
         if write:
             done[k] = max(end, done[k])
@@ -233,6 +237,49 @@ def close_keys(  # type: ignore[no-untyped-def]
         while cell_count[k] > 0 and start[cell_at[k]] + held[cell_at[k]] <= cells:
             cell_at[k] += 1
             cell_count[k] -= 1
+
+
+@njit(
+    _i64(_IN, _i64, _i64, _IN, _IN, _IN, _OUT, _OUT, _OUT, _OUT, _OUT, _OUT, _OUT, _OUT),
+    cache=True,
+    error_model="numpy",
+)  # fmt: skip
+def end_runs(  # type: ignore[no-untyped-def]
+    keys, bound, idle, start, zero, last, cell_at, cell_count, at, count, gone, done, over, ends
+):  # fmt: skip
+    """Let go of runs that no event from `bound` on can belong to: cells and events, and positions where none goes on.
+
+    Gives how many events went. `over` becomes the last time at which an event would have belonged to one of them,
+    `ends` the time of the last event of the first run that goes on.
+    """
+    freed = np.int64(0)
+    for g in range(len(keys)):
+        k = keys[g]
+        bottom, above = cell_at[k], cell_at[k] + cell_count[k]
+        cell, ends[k] = bottom, NEVER
+        while cell < above:
+            after = above
+            if zero[above - 1] != zero[cell]:
+                after = cell + 1
+                while zero[after] == zero[cell]:
+                    after += 1
+            if last[after - 1] + idle >= bound:
+                ends[k] = last[after - 1]
+                break
+            over[k] = max(over[k], last[after - 1] + idle)
+            cell = after
+        if cell == bottom:
+            continue
+        cell_at[k], cell_count[k] = cell, above - cell
+        upto = start[cell] if cell < above else done[k]
+        more = max(upto - gone[k], 0)
+        at[k] += more
+        count[k] -= more
+        gone[k] += more
+        freed += more
+        if cell == above:
+            gone[k] = done[k] = 0
+    return freed
 
 
 @njit(

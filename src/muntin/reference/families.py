@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -163,16 +164,35 @@ class Rows(Family):
         return [(start, start + size) for start in range(0, n - size + 1, every)]
 
     def mark(self, previous: Any, events: list[Event], wins: list[Win], watermark: int) -> Any:
-        """The place of the last event of a closed window."""
-        places = [w.events[-1].place for w in wins if w.end is not None and w.end <= watermark - self.lateness]
+        """The place of the last event of a closed window, or the time up to which positions are final without one."""
+        bound = watermark - self.lateness
+        places: list[Any] = [w.events[-1].place for w in wins if w.end is not None and w.end <= bound]
+        final = self._final(events, bound)
+        if final is not None:
+            places.append((final, math.inf, math.inf))
         return max([*places, *([] if previous is None else [previous])], default=None)
+
+    def _final(self, events: list[Event], bound: int) -> int | None:
+        """The last time of which no event takes a position any more, whatever windows are open.
+
+        A run is over when the watermark, less the lateness, has left it behind by more than `idle`: no event that is in
+        time can belong to it. Without a run that goes on all before is over, so that a silent key can be forgotten.
+        """
+        idle = self.layout.spec.idle
+        if idle is None:
+            return None
+        runs = runs_of(events, idle)
+        over = [run[-1].time for run in runs if run[-1].time + idle < bound]
+        if len(over) == len(runs):
+            return bound - 1
+        return over[-1] + idle if over else None
 
     def past(self, win: Win, mark: Any) -> bool:
         """Its last event stands no later."""
         return bool(win.events[-1].place <= mark)
 
     def judge(self, event: Event, mark: Any) -> Missed | None:
-        """Late before the last event of a closed window; it takes no position."""
+        """Late before the last event of a closed window, or where positions are final; it takes no position."""
         return Missed(event.time, mark[0] + 1) if event.place < mark else None
 
 

@@ -286,7 +286,7 @@ class Slicing(Engine):
         if self._sliced is not None:
             self._sliced.take(batch, late, keys, self._kept)
         if self._rows is not None:
-            self._rows.take(batch, late, keys)
+            self._rows.take(batch, late, keys, self._watermark)
         for query in self._kept_queries:
             self._judge(query, batch, late, keys)
         if self._kept.stores:

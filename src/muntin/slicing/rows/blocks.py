@@ -139,6 +139,8 @@ class Blocks:
         """Take over new key ids; those of forgotten keys, which have no rows, are -1."""
         stay = kept_ids(moved[: len(self.at)])
         self.at, self.count, self._begin, self._end = (array[stay] for array in self._per_key())
+        if 4 * int(self.count.sum()) < self._room:  # the room was that of keys that are gone
+            self._rebuild(self.count + self.count // 2)
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds: the rows, key by key."""

@@ -142,6 +142,11 @@ class Cells:
         return self.blocks.columns[self._slots[N]]
 
     @property
+    def last(self) -> Int64s:
+        """The time of the last event of each."""
+        return self.blocks.columns[self._slots[LAST]]
+
+    @property
     def state(self) -> list[Array]:
         """The columns of the partials."""
         return [self.blocks.columns[name] for name in self._slots]

@@ -156,19 +156,20 @@ class RowsGroup:
 
     # -- taking rows in ----------------------------------------------------------------------------------------------
 
-    def take(self, batch: Batch, late: LateRows, keys: int) -> None:
-        """Judge the rows of a batch, and take those that are not late; each lane takes its own."""
+    def take(self, batch: Batch, late: LateRows, keys: int, watermark: int | None) -> None:
+        """Judge the rows of a batch, as of the last watermark, and take those not late; each lane takes its own."""
+        bound = None if watermark is None else watermark - self._lateness
         low = int(batch.time.min())
         rows = arrivals(batch, low)
         for lane in list(self.lanes):
             lane.grow(keys)
             seen = None if lane.since is None or low >= lane.since else batch.time >= lane.since
-            judged = lane.judge(batch, low, seen)
+            judged = lane.judge(batch, low, seen, bound)
             if judged is None:
-                lane.insert(rows if seen is None else rows.only(seen))
+                lane.insert(rows if seen is None else rows.only(seen), bound)
             else:
                 self._say_late(lane, judged, batch, late)
-                self._divide(lane, judged, seen, rows)
+                self._divide(lane, judged, seen, rows, bound)
 
     def _say_late(self, lane: Lane, judged: Judged, batch: Batch, late: LateRows) -> None:
         numbers, time = batch.row_numbers()[judged.rows], batch.time[judged.rows]
@@ -176,7 +177,7 @@ class RowsGroup:
             some = np.flatnonzero(missed)
             late.missed(numbers[some], index, (time[some], marks[some] + 1))
 
-    def _divide(self, lane: Lane, judged: Judged, seen: Bools | None, rows: Arrivals) -> None:
+    def _divide(self, lane: Lane, judged: Judged, seen: Bools | None, rows: Arrivals, bound: int | None) -> None:
         """Queries for which the same rows are late stay together."""
         alike: dict[bytes, list[int]] = {}
         for place, missed in enumerate(np.packbits(judged.late, axis=1)):  # np.unique takes 8 ms for a row of thousands
@@ -193,7 +194,7 @@ class RowsGroup:
         for part, places in zip(parts, alike.values(), strict=True):
             taken = np.ones(len(rows.batch), np.bool_) if seen is None else seen.copy()
             taken[judged.rows[judged.late[places[0]]]] = False
-            part.insert(rows.only(taken))
+            part.insert(rows.only(taken), bound)
 
     # -- reporting ---------------------------------------------------------------------------------------------------
 
@@ -207,9 +208,9 @@ class RowsGroup:
         reports = [self._report(alike, settled) for alike in self._alike]
         for lane, keys in zip(self.lanes, settled, strict=True):
             lane.reported(keys)
+            lane.rest()
             if watermark is not None:
                 lane.close(keys, watermark - self._lateness)
-            lane.rest()
         if self._revises and watermark is not None:
             for alike in self._alike:
                 last = alike.reported.last

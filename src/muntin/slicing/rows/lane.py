@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.kernels.rows_shift import plan_shift
-from muntin.kernels.rows_slices import close_keys, cut, list_windows, marks_of, rewind, settled_by
+from muntin.kernels.rows_slices import close_keys, cut, end_runs, list_windows, marks_of, rewind, settled_by
 from muntin.layout import BoundQuery
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.compaction import kept_ids
@@ -30,6 +30,7 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 NONE = int(np.iinfo(np.int64).min)
+NEVER = 2**62
 _NO = np.empty(0, np.int64)
 
 # What is kept per key, beside its events and slices, all as ordinals but for the mark:
@@ -40,6 +41,9 @@ _PER_KEY = {
     "clean": 0,  # windows that end within so many events were reported as they are
     "top": NONE,  # the time of the last event of a closed window of any query
     "top_order": NONE,  # and its order
+    # With `idle` only:
+    "over": NONE,  # up to which time runs are over; NONE: of a silent key, all of them are, up to the watermark
+    "ends": NEVER,  # the time of the last event of the first run that is not over
 }
 
 
@@ -141,7 +145,7 @@ class Lane:
         self.held = int(self.events.blocks.count.sum())
 
     def live_keys(self, live: Bools) -> None:
-        """Mark the keys that something is known of: how far they came is never forgotten."""
+        """Mark the keys that something is known of: how far they came is forgotten only where runs are over."""
         self.waiting.live_keys(live)
         self.events.blocks.live_keys(live)
         done = self.per_key["done"][: len(live)]
@@ -157,13 +161,17 @@ class Lane:
 
     # -- taking rows in ----------------------------------------------------------------------------------------------
 
-    def judge(self, batch: Batch, low: int, seen: Bools | None) -> Judged | None:
+    def judge(self, batch: Batch, low: int, seen: Bools | None, bound: int | None) -> Judged | None:
         """The rows that are late for some query: they stand before the last event of a window that is closed.
 
-        Of equal places the one that comes now is the later. Only rows that are seen are judged; None: all.
+        With `idle` all are late that would belong to a run that is over, as of the last `bound`. Of equal places the
+        one that comes now is the later. Only rows that are seen are judged; None: all.
         """
         top, order = self.per_key["top"], batch.order
-        if batch.key is None:
+        if self._idle is not None and bound is not None:
+            over = self._over(batch.key_ids(), bound)
+            rows = np.flatnonzero(batch.time <= np.maximum(top[batch.key_ids()], over))
+        elif batch.key is None:
             if low > top[0] or (order is None and low == top[0]):
                 return None
             rows = np.flatnonzero(batch.time <= top[0])
@@ -183,14 +191,27 @@ class Lane:
         late = time < marks
         if order is not None:
             late |= (time == marks) & (order[rows] < orders)
+        if self._idle is not None and bound is not None:
+            late |= time <= over[rows]
+            marks = np.maximum(marks, over[rows])
         some = late.any(axis=0)
         return Judged(rows[some], late[:, some], marks[:, some]) if some.any() else None
 
     def _kinds(self) -> tuple[Int64s, Int64s, Int64s]:
         return self._cumulative, self._size, self._every
 
-    def insert(self, rows: Arrivals) -> None:
+    def _over(self, keys: Int64s, bound: int) -> Int64s:
+        """Up to which time runs of keys are over; with none that goes on, up to the bound."""
+        over = self.per_key["over"][keys]
+        return np.where(over == NONE, bound - 1, over)
+
+    def insert(self, rows: Arrivals, bound: int | None) -> None:
         """Take rows, none of them late; they wait until the watermark has passed them."""
+        if self._idle is not None and len(rows):
+            keys, over = rows.batch.key_ids(), self.per_key["over"]
+            keys = keys[rows.rows] if len(rows.rows) else keys
+            # From here on a run goes on, so the bound no longer moves along.
+            over[keys[over[keys] == NONE]] = NONE + 1 if bound is None else bound - 1
         self.waiting.add(self.events.chunk(rows))
 
     # -- slices ------------------------------------------------------------------------------------------------------
@@ -258,8 +279,8 @@ class Lane:
         def run(write: int, ranges: list[Int64s]) -> int:
             found: int = cut(
                 write, keys, upto, events.blocks.at, state["gone"], events.time, idle, self._steps, self._offsets,
-                cells.blocks.at, cells.blocks.count, state["done"], cells.start, cells.zero, cells.first, added,
-                *ranges,
+                cells.blocks.at, cells.blocks.count, cells.last, state["done"], cells.start, cells.zero, cells.first,
+                added, *ranges,
             )  # fmt: skip
             return found
 
@@ -306,14 +327,20 @@ class Lane:
     def reported(self, keys: Int64s) -> None:
         """The windows over settled events of these keys were reported."""
         self.per_key["clean"][keys] = self.per_key["done"][keys]
+        if self._revises:  # their windows are closed later, maybe without a watermark so far
+            self._lagging = np.union1d(self._lagging, keys)
 
     def close(self, keys: Int64s, bound: int) -> None:
         """Close the windows that end by a time, and let go of what none that is open needs."""
-        state, events, cells = self.per_key, self.events, self.cells
         if self._revises:
-            keys = np.union1d(self._lagging, keys)
-        if not len(keys):
-            return
+            keys = self._lagging
+        if len(keys):
+            self._close(keys, bound)
+        if self._idle is not None:
+            self._end_runs(keys, bound, self._idle)
+
+    def _close(self, keys: Int64s, bound: int) -> None:
+        state, events, cells = self.per_key, self.events, self.cells
         if self._revises:
             upto = np.empty(len(keys), np.int64)
             known = state["shut"]
@@ -327,7 +354,30 @@ class Lane:
             events.orders(), state["shut"], cells.blocks.at, cells.blocks.count, events.blocks.at,
             events.blocks.count, state["gone"], state["top"], state["top_order"],
         )  # fmt: skip
-        freed = int((state["gone"][keys] - before).sum())
-        self.dropped, self.held = self.dropped + freed, self.held - freed
+        self._let_go(int((state["gone"][keys] - before).sum()))
         if self._revises:
             self._lagging = keys[upto < state["done"][keys]]
+
+    def _let_go(self, freed: int) -> None:
+        self.dropped, self.held = self.dropped + freed, self.held - freed
+
+    def _end_runs(self, keys: Int64s, bound: int, idle: int) -> None:
+        """Let go of runs that are over, and of keys that have no other; what waits is at rest."""
+        state, events, cells = self.per_key, self.events.blocks, self.cells
+        keys = np.union1d(keys, np.flatnonzero(state["ends"] < bound - idle))
+        if not len(keys):
+            return
+        freed: int = end_runs(
+            keys, bound, idle, cells.start, cells.zero, cells.last, cells.blocks.at, cells.blocks.count, events.at,
+            events.count, state["gone"], state["done"], state["over"], state["ends"],
+        )  # fmt: skip
+        self._let_go(freed)
+        ended = keys[state["done"][keys] == 0]
+        if len(ended):
+            for name in ("shut", "clean"):
+                state[name][ended] = 0
+            state["top"][ended] = NONE
+            waits = np.zeros(len(state["done"]), np.bool_)
+            self.waiting.live_keys(waits)
+            state["over"][ended[~waits[ended]]] = NONE
+            self._lagging = np.setdiff1d(self._lagging, ended)
