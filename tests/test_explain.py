@@ -160,13 +160,15 @@ def slice_sizes(*windows: mt.windows.Window, **aggregates: mt.Aggregate) -> list
 
 
 def test_it_is_said_where_slices_of_kept_events_are_cached() -> None:
-    mixed = (mt.sliding("9 rows", every="1 s"), mt.sliding("9 s", every="1 row"), mt.sliding(9, every=3, on="m"))
+    mixed = (mt.sliding("9 rows", every="1 s"), mt.sliding("9 s", every="1 row"), mt.sliding(9, every="3 s", on="m"))
     assert [line[:30] for line in slice_sizes(*mixed, s=mt.sum("x"))] == ["32 to 2,048 events, as measure"] * 3
-    once = (mt.punctuated("mark"), mt.frame("mark"), mt.tumbling(9, on="m"), mt.session(9, on="m"))
+    once = (mt.punctuated("mark"), mt.frame("mark"), mt.session(9, on="m"))
     assert all(line.startswith("none. An event is in one window only") for line in slice_sizes(*once, s=mt.sum("x")))
     assert slice_sizes(Moved(), s=mt.sum("x"))[0].startswith("none. Windows of your own do not tell")
     assert slice_sizes(mixed[0], s=mt.median("x"), n=mt.count())[0].startswith("none. No aggregate has a compiled")
-    assert slice_sizes(mt.sliding("9 s", every="1 s"), mt.sliding("9 rows", every="1 row"), s=mt.sum("x")) == []
+    sliced = mt.sliding("9 s", every="1 s"), mt.sliding("9 rows", every="1 row"), mt.sliding(9, every=3, on="m")
+    assert slice_sizes(*sliced, s=mt.sum("x")) == []
+    assert slice_sizes(sliced[-1], s=mt.sum("x"), mid=mt.median("x")) == slice_sizes(mixed[0], s=mt.sum("x"))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -165,6 +165,22 @@ def test_events_on_top_of_slices_are_as_predicted() -> None:
     assert TABLE_1["tuple buffer"](terms) < TABLE_1["lazy slicing on tuples"](terms) <= expected * 1.1
 
 
+@pytest.mark.parametrize("lateness", ["0 s", "3 s"])
+def test_slices_along_another_column_are_as_predicted(lateness: str) -> None:
+    """Keys advance by 10 a second; of rows no more than time and place are held, and only within the lateness."""
+    keys, seconds = 50, 40
+    spec = mt.over("ts", by="key", disorder="2 s", lateness=lateness)
+    spec = spec.window("w", mt.sliding(100, every=5, on="km"), **FIXED)
+    table = rows(keys * seconds * 20, seconds, keys)
+    table = table.append_column("km", pa.array(np.asarray(table["ts"]) // 100_000))
+    engine = run(spec, table, seconds * 2)
+    bound = layout(spec, table.schema)
+    expected = predicted(bound, rate=keys * 20, keys=keys, batch=0.5).nbytes
+    found = engine._along.nbytes - sum(said.nbytes for said in engine._along._reported.values())
+    assert expected / ROOM <= found <= ROOM * expected
+    assert engine._kept.stores == []
+
+
 def test_types_that_are_not_known_are_assumed() -> None:
     spec = mt.over("ts", by="key", order="seq")
     spec = spec.window("w", mt.punctuated("mark"), words=mt.concat("s"), top=mt.max("x"), latest=mt.max("ts"))

@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from muntin.aggregates import Aggregate
 from muntin.aggregates.ordered import Process
-from muntin.compile import why_not
+from muntin.compile import compiled, why_not
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.memory import TABLE_1, Part, assumed, held, predicted
 from muntin.slicing.covered import size_of
 from muntin.slicing.pieces import from_pieces
-from muntin.slicing.plan import is_rows, is_sliced, overlapping, way
+from muntin.slicing.plan import is_along, is_rows, is_sliced, overlapping, way
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.split_costs import LEVELS
 from muntin.spec import Query, Spec
@@ -62,7 +62,7 @@ def truth(spec: Spec, query: Query, bound: Layout | None) -> Workload:
     """The answers for a query, as the engine goes by them: it keeps events also where Figure 4 does not ask for them.
 
     >>> import muntin as mt
-    >>> spec = mt.over("ts").window("km", mt.tumbling(1000, on="odometer"), n=mt.count())
+    >>> spec = mt.over("ts").window("km", mt.session(1000, on="odometer"), n=mt.count())
     >>> truth(spec, spec.queries[0], None).keep_events.answer
     'yes'
     """
@@ -83,7 +83,7 @@ def _also_kept(spec: Spec, query: Query, bound: Layout | None) -> str | None:
         if window.measure is Measure.ROWS:
             return "positions are counted among kept events"
         if window.measure is Measure.COLUMN:
-            return "slices follow time only, so windows on another column are found among kept events"
+            return _kept_along(spec, query, bound)
         return "the edges that events bring are found among kept events"
     found = _bound_query(query, bound)
     names = [] if found is None else [n for n, b in found.aggregates.items() if way(b, spec.in_order) == "events"]
@@ -91,6 +91,18 @@ def _also_kept(spec: Spec, query: Query, bound: Layout | None) -> str | None:
     if own:
         return f"{', '.join(own)} runs in Python, over the events of each window"
     return f"the partial of {', '.join(names)} has no fixed size" if names else None
+
+
+def _kept_along(spec: Spec, query: Query, bound: Layout | None) -> str | None:
+    found = _bound_query(query, bound)
+    if found is None or not isinstance(query.window, Sliding | Cumulative):
+        return "windows of this kind on another column are found among kept events"
+    if is_along(found, spec.order is not None):
+        return None
+    names = [name for name, aggregate in found.aggregates.items() if compiled(aggregate) is None]
+    if names:
+        return f"{', '.join(names)} has no partial of a fixed size in slices along another column"
+    return "slices along another column do not keep what order= decides between events of equal times"
 
 
 def _is_own(aggregate: Aggregate) -> bool:
@@ -146,7 +158,7 @@ def _query(query: Query, answer: Workload, reasons: dict[str, str], bound: Bound
             lines.append(f"    runs in Python: {reasons[name]}")
     lines.append(f"  events kept: {answer.keep_events.answer}. {answer.keep_events.reason}")
     lines.append(f"  splits:      {answer.splits.answer}. {answer.splits.reason}")
-    cached = cached_slices(query, bound)
+    cached = cached_slices(query, bound) if answer.keep_events else None
     if cached is not None:
         lines.append(f"  slice size:  {cached.answer}. {cached.reason}")
     lines.append(f"  removal:     {answer.removal.answer}. {answer.removal.reason}")
@@ -215,6 +227,10 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
         lines.append(
             "Warning: rows are counted per key for ever, so every key ever seen keeps a little state. "
             "over(idle=...) lets positions start again after a silence."
+        )
+    if any(getattr(query.window, "on", None) is not None for query in spec.queries) and spec.by:
+        lines.append(
+            "Warning: how far each key has come along another column is kept for ever, a little for every key."
         )
     if spec.max_ahead is not None and spec.time is not None:
         lines.append(f"A row further than {show_duration(spec.max_ahead)} ahead of the clock is rejected (max_ahead).")

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from muntin.errors import FrameError
 from muntin.layout import BoundQuery, Layout, layout
-from muntin.slicing.plan import is_sliced, way
+from muntin.slicing.along.regular import Regular, edges_along
+from muntin.slicing.plan import is_along, is_sliced, way
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.slices import FEW, SMALL
 from muntin.slicing.texts import coded
@@ -28,6 +29,7 @@ __all__ = ["TABLE_1", "Held", "Part", "Predicted", "assumed", "held", "predicted
 SECOND = 1_000_000
 SPAN = 16  # bytes of the start and the end of a slice or bucket
 SPARSE = 48  # bytes that a cell has on top where only those with events exist: two places of a table, key, next one
+PLACE = 24  # bytes of an event that the watermark has not passed: its key, time and measure
 OWN = 32  # bytes that each kept event has beside its values: key, time, arrival, and which queries need it
 
 
@@ -250,6 +252,7 @@ def predicted(bound: Layout, rate: float, keys: int = 1, batch: float = 0) -> Pr
         if sessions:
             parts.append(Part("open sessions", sessions * keys, cell))
         parts += _runs(bound, sliced, rate, behind)
+    parts += _along(bound, rate, keys, behind)
     kept = [events for query in bound.queries if (events := _kept(bound, query, rate, keys, behind)) is not None]
     if kept:
         notes = dict.fromkeys(note for _, note in kept if note)
@@ -284,6 +287,27 @@ def _runs(bound: Layout, sliced: list[BoundQuery], rate: float, behind: float) -
     return [Part("values in runs", count, 24, "at the most: equal values in a slice are one")] if count else []
 
 
+def _along(bound: Layout, rate: float, keys: int, behind: float) -> list[Part]:
+    """Slices along other columns: those of open windows of each key, where it has events; how far keys have come."""
+    from muntin.fused import fused
+
+    columns: dict[str, list[BoundQuery]] = {}
+    for query in bound.queries:
+        if is_along(query, bound.spec.order is not None):
+            columns.setdefault(query.window.on, []).append(query)  # type: ignore[attr-defined]
+    parts = []
+    for on, queries in columns.items():
+        windows = [Regular.of(query.window) for query in queries]
+        slices = math.ceil(max(w.size for w in windows) * sum(1 / step for step, _ in edges_along(windows))) + 1
+        aggregates = {a.aggregate: a for query in queries for a in query.aggregates.values()}
+        cell = 8 + sum(slot.itemsize for slot in fused(list(aggregates.values())).slots)
+        note = "at the most, and more where events come ahead of the time"
+        parts.append(Part(f"slices along {on}", slices * keys, cell, note))
+        parts.append(Part(f"times and places along {on}", rate * behind, PLACE))
+        parts.append(Part(f"how far keys have come along {on}", keys, 16))
+    return parts
+
+
 def _kept(bound: Layout, query: BoundQuery, rate: float, keys: int, behind: float) -> tuple[float, str] | None:
     """How many events a query keeps, and what cannot be known; None: it keeps none."""
     window, events = query.window, rate * behind
@@ -292,6 +316,8 @@ def _kept(bound: Layout, query: BoundQuery, rate: float, keys: int, behind: floa
             return None
         session = isinstance(window, Session)
         return events + rate * longest(query) / SECOND, f"and those of open sessions of {query.name}" if session else ""
+    if is_along(query, bound.spec.order is not None):
+        return None
     if isinstance(window, MixedSliding) and window.size.measure is Measure.TIME:
         return events + rate * window.size.amount / SECOND, ""
     if isinstance(window, Sliding | Cumulative | MixedSliding) and window.size.measure is Measure.ROWS:

@@ -18,13 +18,14 @@ import pyarrow as pa
 from muntin.engine import Engine
 from muntin.errors import SpecError
 from muntin.layout import BoundQuery, Layout, layout
+from muntin.slicing.along.group import AlongGroup
 from muntin.slicing.batch import Batch, Decoder
 from muntin.slicing.change import Change, move_sliced
 from muntin.slicing.compaction import Compaction
 from muntin.slicing.families import KeptFamily, kept_family
 from muntin.slicing.kept_values import Found, KeptValues
 from muntin.slicing.late import LateRows
-from muntin.slicing.plan import is_rows, is_sliced
+from muntin.slicing.plan import is_along, is_rows, is_sliced
 from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report, Reported, named
 from muntin.slicing.rows.group import RowsGroup
@@ -64,19 +65,21 @@ class Slicing(Engine):
         queries = list(enumerate(bound.queries))
         sliced = [i for i, query in queries if is_sliced(query.window)]
         rows = [i for i, query in queries if is_rows(query.window)]
-        others = {i for i, _ in queries}.difference(sliced, rows)
+        along = [i for i, query in queries if is_along(query, bound.spec.order is not None)]
+        others = {i for i, _ in queries}.difference(sliced, rows, along)
         self._kept_queries = [
             KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if i in others
         ]
         self._sliced = Sliced(bound, sliced, self._decoder.interners, self.store, self.updates) if sliced else None
         self._rows = RowsGroup(bound, rows, self.updates) if rows else None
+        self._along = AlongGroup(bound, along, self.updates) if along else None
         keeping = [query.index for query in self._kept_queries]
         if self._sliced is not None:
             keeping += self._sliced.keeping
         self._kept = KeptValues(bound, sorted(keeping), self.updates)
         self._results = Results(bound, self._decoder.keys)
         self._straight: Straight | None = None
-        if self._sliced is not None and self._rows is None and not self._kept_queries:
+        if self._sliced is not None and len(sliced) == len(queries):
             straight = Straight(bound, self._decoder, self._sliced)
             self._straight = straight if straight.open else None
         self._forgetting = Forgetting(self._decoder.interners)
@@ -93,10 +96,10 @@ class Slicing(Engine):
         if self._sliced is not None:
             self._sliced.begin(since)
 
-    def _stores(self) -> list[Sliced | RowsGroup | KeptFamily | Reported]:
+    def _stores(self) -> list[Sliced | RowsGroup | AlongGroup | KeptFamily | Reported]:
         """All that holds state per key beside the kept events."""
         kept = [part for query in self._kept_queries for part in (query.family, query.reported)]
-        return [*kept, *(part for part in (self._sliced, self._rows) if part is not None)]
+        return [*kept, *(part for part in (self._sliced, self._rows, self._along) if part is not None)]
 
     @property
     def nbytes(self) -> int:
@@ -148,6 +151,7 @@ class Slicing(Engine):
             tree["kept"] = self._kept.dump()
             tree["sliced"] = None if self._sliced is None else self._sliced.dump()
             tree["rows"] = None if self._rows is None else self._rows.dump()
+            tree["along"] = None if self._along is None else self._along.dump()
             tree["queries"] = [[q.index, q.family.dump(), q.reported.dump()] for q in self._kept_queries]
         return tree
 
@@ -222,6 +226,8 @@ class Slicing(Engine):
             move_sliced(self._sliced, tree["sliced"], change, self._kept)
         if self._rows is not None:
             since |= self._rows.carry(tree["rows"], kinds, stay, self._seen)
+        if self._along is not None:
+            since |= self._along.carry(tree["along"], stay, self._seen)
         old = {stay[i]: (family, reported, {i: stay[i]}) for i, family, reported in tree["queries"] if i in stay}
         for query in self._kept_queries:
             if query.index in old:
@@ -248,6 +254,8 @@ class Slicing(Engine):
             self._sliced.load(tree["sliced"])
         if self._rows is not None:
             self._rows.load(tree["rows"], self._decoder.kinds(self._layout))
+        if self._along is not None:
+            self._along.load(tree["along"])
         for query, (_, family, reported) in zip(self._kept_queries, tree["queries"], strict=True):
             query.family.load(family)
             query.reported.load(reported)
@@ -287,6 +295,8 @@ class Slicing(Engine):
             self._sliced.take(batch, late, keys, self._kept)
         if self._rows is not None:
             self._rows.take(batch, late, keys, self._watermark)
+        if self._along is not None:
+            self._along.take(batch, late, keys)
         for query in self._kept_queries:
             self._judge(query, batch, late, keys)
         if self._kept.stores:
@@ -315,6 +325,8 @@ class Slicing(Engine):
         reports = [] if self._sliced is None else self._sliced.report(self._watermark, flush, self._kept)
         if self._rows is not None:
             reports += self._rows.report(self._watermark, flush)
+        if self._along is not None:
+            reports += self._along.report(self._watermark, flush)
         if self._kept_queries and (self._watermark is not None or flush):
             found = [self._found(query, flush) for query in self._kept_queries]
             self._kept.evaluate(found)
@@ -332,7 +344,7 @@ class Slicing(Engine):
         if not self.spec.by and not self._decoder.interners:
             return
         slices = [part for part in (self._sliced, self._rows) if part is not None]
-        turned = [self._kept.turned, *(part.turned for part in slices)]
+        turned = [self._kept.turned, *(part.turned for part in (*slices, self._along) if part is not None)]
         gone, held = (sum(part) for part in zip(*turned, strict=True))
         self._compaction.step(gone, held)
         self._forgetting.step([*self._kept.stores, *(part.texts for part in slices)], gone, held)

@@ -9,12 +9,13 @@ from typing import Literal
 
 from muntin.aggregates import Bound
 from muntin.compile import compiled
+from muntin.layout import BoundQuery
 from muntin.slicing.runs import by_runs
 from muntin.slicing.texts import coded
 from muntin.units import Measure
 from muntin.windows import ContextFreeWindow, Cumulative, MixedSliding, Session, Sliding, Window
 
-__all__ = ["Way", "is_rows", "is_sliced", "overlapping", "way"]
+__all__ = ["Way", "is_along", "is_rows", "is_sliced", "overlapping", "way"]
 
 Way = Literal["cells", "runs", "events"]
 
@@ -51,6 +52,30 @@ def overlapping(window: Window) -> bool:
     if isinstance(window, MixedSliding | Cumulative):
         return True
     return isinstance(window, Sliding) and window.size.amount > window.every.amount
+
+
+def is_along(query: BoundQuery, ordered: bool) -> bool:
+    """Whether windows on another column are combined from slices along it; else they are found among kept events.
+
+    `ordered`: the spec has an order column. Slices along another column do not stand in the order of time, so all
+    aggregates must be commutative; and where one of equal times was first is told by the arrival, which an order column
+    leaves no room for.
+
+    >>> import muntin as mt, pyarrow as pa
+    >>> from muntin.layout import layout
+    >>> spec = mt.over("ts").window("w", mt.tumbling(10, on="km"), top=mt.max("x"))
+    >>> spec = spec.window("all", mt.tumbling(10, on="km"), all=mt.collect("x"))
+    >>> schema = pa.schema([("ts", pa.int64()), ("km", pa.int64()), ("x", pa.float64())])
+    >>> [is_along(query, ordered=False) for query in layout(spec, schema).queries]
+    [True, False]
+    """
+    window = query.window
+    if not isinstance(window, Sliding | Cumulative) or window.measure is not Measure.COLUMN:
+        return False
+    bounds = query.aggregates.values()
+    if ordered and any(bound.aggregate.timed for bound in bounds):
+        return False
+    return all(bound.aggregate.commutative and compiled(bound) is not None for bound in bounds)
 
 
 def way(bound: Bound, in_order: bool) -> Way:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from muntin.layout import BoundQuery
+from muntin.slicing.along.regular import Regular
 from muntin.slicing.batch import Batch
 from muntin.slicing.kept.base import (
     NONE,
@@ -19,7 +20,6 @@ from muntin.slicing.kept.base import (
 )
 from muntin.slicing.views import View, bounds
 from muntin.spec import Spec
-from muntin.windows import Cumulative
 
 __all__ = ["MeasuredFamily", "MeasuredSessions"]
 
@@ -83,45 +83,28 @@ class MeasuredFamily(_Along):
 
     def __init__(self, query: BoundQuery, spec: Spec) -> None:
         super().__init__(query, spec)
-        self.size, self.every = int(self.window.size.amount), int(self.window.every.amount)
-        self.align, self.cumulative = int(self.window.align), isinstance(self.window, Cumulative)
-
-    def _numbers(self, at: Int64s) -> tuple[Int64s, Int64s]:
-        """The first and the last window that contain a point; in a gap between windows the last is before the first."""
-        at = at - self.align
-        if self.cumulative:
-            return at // self.every + 1, (at // self.size + 1) * (self.size // self.every)
-        return (at - self.size) // self.every + 1, at // self.every
-
-    def _bounds(self, number: Int64s) -> tuple[Int64s, Int64s]:
-        at = number * self.every
-        if self.cumulative:
-            return (at - 1) // self.size * self.size + self.align, at + self.align
-        return at + self.align, at + self.align + self.size
+        self.regular = Regular.of(self.window)
 
     def _judge(self, batch: Batch) -> Judged:
         """Late where the first window that contains it is closed; the others still count it."""
-        first, last = self._numbers(self._along(batch))
+        first, last = self.regular.numbers(self._along(batch))
         mark = self.state["mark"][batch.key_ids()]
-        late = (first <= last) & (self._bounds(first)[1] <= mark)
+        late = (first <= last) & (self.regular.bounds(first)[1] <= mark)
         return Judged(late, batch.time, batch.time, known=False)
 
     def _windows(self, view: View) -> Wins:
         measure = self._measure(view)
         sort, unsorted = _by_measure(view, measure)
         by_measure = measure if sort is None else measure[sort]
-        first, last = self._numbers(by_measure)
+        first, last = self.regular.numbers(by_measure)
         mark = self.state["mark"][view.keys]
-        # The first open window: the first that contains the mark, since a window that ends there is closed.
-        some = mark > NONE
-        open_from = np.where(some, self._numbers(np.where(some, mark, 0))[0], NONE)
-        first = np.maximum(first, view.spread(open_from))
+        first = np.maximum(first, view.spread(self.regular.open_from(mark)))
         # Events with a smaller measure have the windows up to their last one.
         before = np.append(NONE, last[:-1])
         before[view.offsets[:-1]] = NONE
         first = np.maximum(first, before + 1)
         owner, number = expand(first, last - first + 1)
-        start, end = self._bounds(number)
+        start, end = self.regular.bounds(number)
         key = view.key[owner]  # sorting by measure leaves each key where it is
         rank = np.searchsorted(view.keys, key)
         lo = bounds(by_measure, view.offsets[rank], view.offsets[rank + 1], start)
@@ -139,9 +122,9 @@ class MeasuredFamily(_Along):
         mark = self.reach(view, bound)
         self.state["mark"][view.keys] = mark
         measure, mark = self._measure(view), view.spread(mark)
-        first, last = self._numbers(measure)
+        first, last = self.regular.numbers(measure)
         # An event ahead of the mark stays also in a gap between windows: the key may still come as far as it.
-        keep: Bools = (measure > mark) | ((first <= last) & (self._bounds(last)[1] > mark))
+        keep: Bools = (measure > mark) | ((first <= last) & (self.regular.bounds(last)[1] > mark))
         return keep
 
     def closed(self, said: Said) -> Bools:
