@@ -86,7 +86,12 @@ def _also_kept(spec: Spec, query: Query, bound: Layout | None) -> str | None:
             return _kept_along(spec, query, bound)
         return "the edges that events bring are found among kept events"
     found = _bound_query(query, bound)
-    names = [] if found is None else [n for n, b in found.aggregates.items() if way(b, spec.in_order) == "events"]
+    names = [] if found is None else [n for n, b in found.aggregates.items() if way(b, spec.time is None) == "events"]
+    waits = [] if found is None else [name for name in names if compiled(found.aggregates[name]) is not None]
+    if waits:
+        return (
+            f"{', '.join(waits)} is not commutative, and one that comes out of order after all is counted at its place"
+        )
     own = [name for name, aggregate in query.aggregates if name in names and _is_own(aggregate)]
     if own:
         return f"{', '.join(own)} runs in Python, over the events of each window"

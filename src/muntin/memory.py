@@ -142,7 +142,7 @@ def cell_bytes(bound: Layout) -> int:
 
     sliced = [query for query in bound.queries if is_sliced(query.window)]
     aggregates = [aggregate for query in sliced for aggregate in query.aggregates.values()]
-    in_cells = {a.aggregate: coded(a) for a in aggregates if way(a, bound.spec.in_order) == "cells"}
+    in_cells = {a.aggregate: coded(a) for a in aggregates if way(a, bound.spec.time is None) == "cells"}
     return sum(slot.itemsize for slot in fused(list(in_cells.values())).slots)
 
 
@@ -279,7 +279,7 @@ def _runs(bound: Layout, sliced: list[BoundQuery], rate: float, behind: float) -
     reach: dict[tuple[str, str], float] = {}
     for query in sliced:
         for aggregate in query.aggregates.values():
-            if way(aggregate, bound.spec.in_order) == "runs":
+            if way(aggregate, bound.spec.time is None) == "runs":
                 session = isinstance(query.window, Session)
                 where = (query.name if session else "", aggregate.aggregate.columns[0])
                 reach[where] = max(reach.get(where, 0), longest(query) / SECOND)
@@ -312,7 +312,7 @@ def _kept(bound: Layout, query: BoundQuery, rate: float, keys: int, behind: floa
     """How many events a query keeps, and what cannot be known; None: it keeps none."""
     window, events = query.window, rate * behind
     if is_sliced(window):
-        if all(way(aggregate, bound.spec.in_order) != "events" for aggregate in query.aggregates.values()):
+        if all(way(aggregate, bound.spec.time is None) != "events" for aggregate in query.aggregates.values()):
             return None
         session = isinstance(window, Session)
         return events + rate * longest(query) / SECOND, f"and those of open sessions of {query.name}" if session else ""

@@ -53,10 +53,10 @@ def why_events(layout: Layout) -> str | None:
             return f"the edges of {query.name!r} are found by walking from one to the next"
         for name, bound in query.aggregates.items():
             aggregate = bound.aggregate
-            if way(bound, spec.in_order) != "cells":
-                return f"{name!r} of {query.name!r} is {aggregate!r}, which has no partial of fixed size"
             if not aggregate.commutative:
                 return f"{name!r} of {query.name!r} is {aggregate!r}, which is not commutative"
+            if way(bound, spec.time is None) != "cells":
+                return f"{name!r} of {query.name!r} is {aggregate!r}, which has no partial of fixed size"
     return None
 
 

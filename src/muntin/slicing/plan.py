@@ -78,15 +78,19 @@ def is_along(query: BoundQuery, ordered: bool) -> bool:
     return all(bound.aggregate.commutative and compiled(bound) is not None for bound in bounds)
 
 
-def way(bound: Bound, in_order: bool) -> Way:
+def way(bound: Bound, by_arrival: bool) -> Way:
     """Where an aggregate over slices is computed from: fixed-size partials in cells, sorted runs, or kept events.
+
+    An aggregate that is not commutative needs its events in order. `by_arrival`: times are those of arrival, so that
+    they come in order for certain. Where that is only declared, an event that comes late after all is still counted, at
+    its place.
 
     >>> import muntin as mt, pyarrow as pa
     >>> made = [mt.max("city"), mt.mode("city"), mt.concat("city")]
-    >>> [way(aggregate.bind([pa.string()]), in_order=False) for aggregate in made]
+    >>> [way(aggregate.bind([pa.string()]), by_arrival=False) for aggregate in made]
     ['cells', 'runs', 'events']
     """
     over = coded(bound)
-    if (over.aggregate.commutative or in_order) and compiled(over) is not None:
+    if (over.aggregate.commutative or by_arrival) and compiled(over) is not None:
         return "cells"
     return "runs" if by_runs(over) else "events"

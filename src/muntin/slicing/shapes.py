@@ -27,14 +27,14 @@ class Shape:
     members: list[tuple[int, BoundQuery]] = field(default_factory=list)
 
 
-def shapes(queries: Iterable[tuple[int, BoundQuery]], in_order: bool) -> tuple[list[Shape], list[Bound]]:
+def shapes(queries: Iterable[tuple[int, BoundQuery]], by_arrival: bool) -> tuple[list[Shape], list[Bound]]:
     """The shapes of some queries of a layout, and the aggregates in cells: one update for equal ones.
 
     >>> import muntin as mt, pyarrow as pa
     >>> from muntin.layout import layout
     >>> spec = mt.over("ts").window("a", mt.tumbling("1 s"), n=mt.count(), m=mt.median("x"))
     >>> bound = layout(spec.window("b", mt.tumbling("2 s"), n=mt.count()), pa.schema({"ts": "int64", "x": "int64"}))
-    >>> found, cells = shapes(enumerate(bound.queries), in_order=True)
+    >>> found, cells = shapes(enumerate(bound.queries), by_arrival=True)
     >>> [(shape.fixed, shape.runs) for shape in found], cells[0].aggregate
     ([({'n': 0}, ['m']), ({'n': 0}, [])], count())
     """
@@ -48,7 +48,7 @@ def shapes(queries: Iterable[tuple[int, BoundQuery]], in_order: bool) -> tuple[l
         if shape is None:
             shape = found[same] = Shape({name: coded(bound) for name, bound in query.aggregates.items()}, {}, [], [])
             for name, bound in query.aggregates.items():
-                where = way(bound, in_order)
+                where = way(bound, by_arrival)
                 if where != "cells":
                     (shape.runs if where == "runs" else shape.kept).append(name)
                     continue

@@ -47,7 +47,7 @@ class SlicedState:
         self._lateness, self._disorder = layout.spec.lateness, layout.spec.disorder
         self._revises = updates or self._lateness > 0
         self.texts = Texts((b for i in queries for b in layout.queries[i].aggregates.values()), interners)
-        found, self.bounds = shapes(((i, layout.queries[i]) for i in queries), layout.spec.in_order)
+        found, self.bounds = shapes(((i, layout.queries[i]) for i in queries), layout.spec.time is None)
         self._compiled = [functions for bound in self.bounds if (functions := compiled(bound)) is not None]
         windows = [bound.window for shape in found for _, bound in shape.members]
         has_sessions = any(isinstance(window, Session) for window in windows)
