@@ -172,6 +172,9 @@ class Spec:
         `emit="updates"` reports every window after every batch that changes it; the last row of a window holds.
         `buckets` is into how many parts keys are put: as many as there are shuffle partitions unless given.
 
+        A checkpoint that is started again goes on where it was. Windows may have been added or removed since then:
+        `muntin.spark.starts(spark, checkpoint)` says from when each is exact.
+
         ```
         query = spec.start(stream, results="/data/windows", late="/data/late", checkpoint="/data/checkpoint")
         ```

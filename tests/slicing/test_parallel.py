@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -70,14 +71,15 @@ def test_sources_go_with_threads() -> None:
 
 
 def in_python(text: str | None, parts: int) -> int:
-    """The part of a text: FNV-1a, then a mixer, in plain integers."""
+    """The part of a text: FNV-1a, then the finaliser of splitmix64 twice, in plain integers."""
     wide, bits = 2**64 - 1, 0xCBF29CE484222325
     for byte in b"" if text is None else text.encode():
         bits = (bits ^ byte) * 0x100000001B3 & wide
-    bits = wide if text is None else bits
+    bits = 0 if text is None else bits
     for _ in range(2):
-        bits = (bits ^ bits >> 32) * 0xD6E8FEB86659FD93 & wide
-    bits ^= bits >> 32
+        bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & wide
+        bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & wide
+        bits ^= bits >> 31
     return (bits >> 32) * parts >> 32
 
 
@@ -96,7 +98,13 @@ def test_a_key_has_one_part_whatever_it_is_written_as() -> None:
     assert part_of(words[::-1], pa.string()) == [in_python(word, 64) for word in words[::-1]]
     assert part_of([0, 1, 2, None], pa.int64()) == part_of([0, 1, 2, None], pa.int16())
     assert part_of([None, None], pa.null()) == [part_of([None], pa.null())[0]] * 2
-    assert part_of([b"ab", b"cd"], pa.binary(2)) == part_of([b"ab", b"cd"], pa.binary())
+    assert part_of([b"ab", b"\xff\0"], pa.binary(2)) == part_of([b"ab", b"\xff\0"], pa.binary())
+    assert part_of([Decimal("1.50"), None], pa.decimal128(9, 2)) == part_of(["1.50", None], pa.string())
+    # chunks, slices and empty columns
+    whole = pa.chunked_array([words[:2], [], words[2:]])
+    assert split([whole], 64).tolist() == part_of(words, pa.string())
+    assert split([whole.slice(3, 2)], 64).tolist() == part_of(words[3:5], pa.string())
+    assert part_of([], pa.string()) == []
     sizes = np.bincount(part_of(list(range(64_000)), pa.int64()), minlength=64)
     assert sizes.min() > 800
     assert sizes.max() < 1_200

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import muntin as mt
 from muntin.reference import run
 from muntin.spark import bucket as buckets
-from muntin.spark.bucket import Bucket, Head, Step, bucket_spec
+from muntin.spark.bucket import Bucket, Head
 from muntin.spark.buckets import bucket_of_keys, labels, partition_of
+from muntin.spark.step import Step, Wanted, bucket_spec
 from tests.strategies import MIXES, SCHEMA, cuts, rows_of, specs, streams, watermarks
 
 
@@ -56,7 +57,7 @@ class Memory:
 
 def call(spec: mt.Spec, store: Memory, rows: list[pa.Table], watermark: int | None) -> tuple[list[Any], list[Any]]:
     """What the stateful stage does for one bucket."""
-    bucket = Bucket(bucket_spec(spec), SCHEMA, 0, store)
+    bucket = Bucket(Wanted(bucket_spec(spec), SCHEMA), 0, store)
     if not rows and bucket.idle(watermark):
         return [], []
     done = bucket.run(Step(rows, [], watermark, 0), None)
@@ -130,8 +131,8 @@ def test_a_state_of_another_spec_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     store = Memory()
     call(spec, store, [SCHEMA.empty_table()], None)
     before = store.copy()
-    with pytest.raises(mt.SpecError, match="another spec"):
-        call(mt.over("ts").window("w", mt.tumbling("2 s"), n=mt.count()), store, [SCHEMA.empty_table()], None)
+    with pytest.raises(mt.SpecError, match="another spec: it has lateness=0"):
+        call(mt.over("ts", lateness="1 s").window("w", mt.tumbling("1 s"), n=mt.count()), store, [], 5)
     assert store.value == before.value
 
 

@@ -83,7 +83,7 @@ def test_a_checkpoint_knows_its_spec_and_buckets(spark: Any, tmp_path: Path) -> 
     with pytest.raises(mt.SpecError, match="buckets=4"):
         start(spark, spec, folder, tmp_path, buckets=4)
     with pytest.raises(mt.SpecError, match="another spec"):
-        start(spark, spec_of(["tumbling"]), folder, tmp_path)
+        start(spark, spec_of(NAMES), folder, tmp_path)
     with pytest.raises(mt.SpecError, match="emit"):
         start(spark, spec, folder, tmp_path, emit="updates")
     folder.put(*batches[1:])

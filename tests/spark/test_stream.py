@@ -135,6 +135,16 @@ def test_arrival_time_is_sparks_clock_of_the_batch(spark: Any, tmp_path: Path) -
         assert len({str(window) for window in found.column("window").to_pylist()}) == 1
 
 
+@pytest.mark.parametrize("by_arrival", [False, True])
+def test_rows_are_counted_where_no_column_is_needed(spark: Any, tmp_path: Path, by_arrival: bool) -> None:
+    spec = mt.over(None if by_arrival else "ts").window("w", mt.tumbling("5 ms"), n=mt.count())
+    folder, results = Folder(tmp_path / "in"), Collected()
+    folder.put(table(18, bad=not by_arrival))
+    spec.start(folder.stream(spark), results=results, checkpoint=str(tmp_path / "c"), trigger=NOW, flush=True)
+    found = sum(n for part in results.tables.values() for n in part.column("n").to_pylist())
+    assert found == (200 if by_arrival else 198)  # a null time, and one far ahead
+
+
 def test_sinks_hold_each_batch_once(spark: Any, tmp_path: Path) -> None:
     spec = mt.over("ts", by="key").window("w", mt.tumbling("5 ms"), n=mt.count())
     batches = cut(table(16, behind=300, bad=True), 6, 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-__all__ = ["intern", "lookup", "mix", "parts_of", "refill", "rehash", "summed"]
+__all__ = ["intern", "lookup", "refill", "rehash"]
 
 _i64 = types.int64
 _INTS = types.Array(_i64, 1, "C", readonly=True)
@@ -15,8 +15,6 @@ _INTS_OUT = types.Array(_i64, 1, "C")
 _BYTES_OUT = types.Array(types.uint8, 1, "C")
 _TABLE = types.Array(_i64, 2, "C")
 _SHORT = types.Array(types.int32, 1, "C")
-_HASHES = types.Array(types.uint64, 1, "C")
-_PARTS = types.Array(types.uint16, 1, "C")
 
 
 @njit(_i64(_i64, _i64), cache=True, error_model="numpy", inline="always")
@@ -169,42 +167,3 @@ def intern(data, ends, valid, table, known, known_ends, state, codes):  # type: 
             table[at, 1] = found
         codes[i] = found - 1
     state[0] = size
-
-
-# -- hashes that are the same in every run and on every machine --------------------------------------------------------
-
-
-@njit(types.void(_INTS, _BOOLS, _HASHES), cache=True, nogil=True, error_model="numpy")
-def mix(values, valid, hashes):  # type: ignore[no-untyped-def]
-    """Mix one more column into the hash of each row; `valid` is empty where no row is null."""
-    masked = len(valid) > 0
-    for row in range(len(values)):
-        bits = np.uint64(values[row])
-        if masked and not valid[row]:
-            bits = np.uint64(0xD6E8FEB86659FD93)
-        bits ^= hashes[row] * np.uint64(0x9E3779B97F4A7C15)
-        bits ^= bits >> np.uint64(32)
-        bits *= np.uint64(0xD6E8FEB86659FD93)
-        bits ^= bits >> np.uint64(32)
-        bits *= np.uint64(0xD6E8FEB86659FD93)
-        bits ^= bits >> np.uint64(32)
-        hashes[row] = bits
-
-
-@njit(types.void(_BYTES, _INTS, _INTS_OUT), cache=True, nogil=True, error_model="numpy")
-def summed(data, ends, out):  # type: ignore[no-untyped-def]
-    """Write the hash (FNV-1a) of each byte string: string i is data[ends[i]:ends[i + 1]]."""
-    for i in range(len(out)):
-        bits = np.uint64(0xCBF29CE484222325)
-        for j in range(ends[i], ends[i + 1]):
-            bits = (bits ^ np.uint64(data[j])) * np.uint64(0x100000001B3)
-        out[i] = np.int64(bits)
-
-
-@njit(types.void(_HASHES, _i64, _PARTS), cache=True, nogil=True, error_model="numpy")
-def parts_of(hashes, parts, out):  # type: ignore[no-untyped-def]
-    """Write the part of each hash: its upper half as a fraction of all parts."""
-    # Counting and scattering the rows in one loop took 360 us for 65,536 rows; this takes 15, and finding the rows of a
-    # part with NumPy 40, in the thread that needs them.
-    for row in range(len(hashes)):
-        out[row] = ((hashes[row] >> np.uint64(32)) * np.uint64(parts)) >> np.uint64(32)

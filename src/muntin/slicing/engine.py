@@ -93,8 +93,9 @@ class Slicing(Engine):
         since = {i: self._since[q.name] for i, q in enumerate(self._bound.queries) if q.name in self._since}
         for query in self._kept_queries:
             query.family.since = since.get(query.index)
-        if self._sliced is not None:
-            self._sliced.begin(since)
+        for part in (self._sliced, self._rows):
+            if part is not None:
+                part.begin(since)
 
     def _stores(self) -> list[Sliced | RowsGroup | AlongGroup | KeptFamily | Reported]:
         """All that holds state per key beside the kept events."""
@@ -173,7 +174,10 @@ class Slicing(Engine):
         """
         if self._layout is not None or self._ended:
             raise SpecError("restore() on an engine that has run. Make a new one: spec.engine().restore(data).")
-        tree = unpack(data)
+        self._take_over(unpack(data), changed)
+
+    def _take_over(self, tree: dict[str, Any], changed: bool) -> None:
+        """Take over the tree of a snapshot."""
         if "parts" in tree:
             count = len(tree["parts"])
             raise SpecError(f"the snapshot is of an engine with threads. Restore it with spec.engine(threads={count}).")

@@ -18,9 +18,9 @@ from muntin.engine import AUTO, Engine
 from muntin.errors import SpecError
 from muntin.layout import Layout, layout
 from muntin.slicing.engine import Slicing
-from muntin.slicing.keys import key_bits
 from muntin.slicing.late import LateRows
-from muntin.slicing.values import Interner, dtype_of, read, to_arrow, unwrapped
+from muntin.slicing.spread import key_hashes
+from muntin.slicing.values import dtype_of, read, to_arrow
 from muntin.sources import Sources
 from muntin.spec import Spec
 from muntin.state.blob import pack, unpack
@@ -32,7 +32,6 @@ Int64s = npt.NDArray[np.int64]
 Out = TypeVar("Out")
 
 PIECE = 1_024  # results with the same end, on average, from which on they are not copied
-_NO_MASK = np.empty(0, np.bool_)
 
 
 class Parallel(Engine):
@@ -212,31 +211,14 @@ class Parallel(Engine):
 def split(keys: list[pa.ChunkedArray], parts: int) -> npt.NDArray[np.uint16]:
     """The part of each row. It depends on the values of the key alone, and is the same in every run.
 
-    Null is a key; NaN equals NaN and -0.0 equals 0.0.
-
     >>> split([pa.chunked_array([[0.0, 1.0, -0.0, None]])], 2).tolist()
-    [0, 1, 0, 1]
+    [0, 1, 0, 0]
     """
-    from muntin.kernels.hashing import mix, parts_of
+    from muntin.kernels.spread import parts_of
 
-    hashes, found = np.zeros(len(keys[0]), np.uint64), np.empty(len(keys[0]), np.uint16)
-    for column in keys:
-        values, valid = _bits(unwrapped(column))
-        mix(values, _NO_MASK if valid is None else valid, hashes)
-    parts_of(hashes, parts, found)
+    found = np.empty(len(keys[0]), np.uint16)
+    parts_of(key_hashes(keys), parts, found)
     return found
-
-
-def _bits(column: pa.ChunkedArray) -> tuple[Int64s, npt.NDArray[np.bool_] | None]:
-    """A key column as numbers: themselves, or hashes of texts and bytes, of each distinct one once."""
-    if pa.types.is_null(column.type):
-        return np.zeros(len(column), np.int64), None
-    dtype = dtype_of(column.type)
-    if dtype is not None:
-        return key_bits(column, dtype)
-    texts = Interner(column.type)
-    codes = texts.encode_with_null(column)
-    return texts.hashes()[codes], None
 
 
 def by_end(tables: list[pa.Table]) -> pa.Table:

@@ -27,6 +27,8 @@ __all__ = ["Combiner", "absorb", "why_events"]
 Int64s = npt.NDArray[np.int64]
 
 START = "start"
+NEWEST = b"newest"
+"""In the metadata of a table of partials: the time of the newest event."""
 _N = 0  # the column of a cell with the number of its events
 _LEAST = 2  # events per cell: with fewer, events are as small as partials
 
@@ -106,7 +108,7 @@ class Combiner:
             columns |= {f"key {name}": array for name, array in named}
         columns["n"] = pa.array(state[_N])
         columns |= {f"p{i}": pa.array(column) for i, column in enumerate(state) if i != _N}
-        return pa.table(columns)
+        return pa.table(columns, metadata={NEWEST: str(batch.newest)})
 
 
 def absorb(engine: Slicing, table: pa.Table) -> Counter[int]:
@@ -117,6 +119,9 @@ def absorb(engine: Slicing, table: pa.Table) -> Counter[int]:
     starts = table.column(START).to_numpy()
     if not len(starts):
         return late
+    # Of its cells only the starts are known; when a window is added, it counts which events may have come.
+    newest = int(table.schema.metadata[NEWEST])
+    engine._newest = newest if engine._newest is None else max(engine._newest, newest)
     key = decoder.keys.encode([table.column(f"key {name}") for name in by]) if by else None
     _ready(sliced, decoder.keys.size if by else 1)
     events = table.column("n").to_numpy()

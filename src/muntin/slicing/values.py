@@ -241,17 +241,6 @@ class Interner:
             self._order = pc.sort_indices(self._all()).to_numpy().astype(np.int64)
         return self._order
 
-    def hashes(self) -> Int64s:
-        """A hash of each code's value: of its bytes alone, so it is the same in every run."""
-        from muntin.kernels.hashing import summed
-
-        found = np.empty(len(self), np.int64)
-        ends = self._ends if self._width is None else np.arange(len(self) + 1) * self._width
-        summed(self._bytes, ends, found)
-        if self._state[1] >= 0:
-            found[self._state[1]] = -1  # what bytes null has is not said
-        return found
-
     def retain(self, codes: Int64s) -> None:
         """Forget all values but those of some codes, in ascending order, which are numbered anew from 0."""
         kept = self.decode(codes)

@@ -11,5 +11,6 @@ from __future__ import annotations
 
 from muntin.spark.progress import Progress, watch
 from muntin.spark.session import session
+from muntin.spark.starts import starts
 
-__all__ = ["Progress", "session", "watch"]
+__all__ = ["Progress", "session", "starts", "watch"]

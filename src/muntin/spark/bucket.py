@@ -13,21 +13,18 @@ missed; one whose engine is not in the line of the state at all (a retry, a rest
 from __future__ import annotations
 
 import uuid
-from collections import Counter, OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from muntin.engine import Engine
-from muntin.errors import SpecError
-from muntin.slicing.engine import Slicing
-from muntin.slicing.partials import absorb
+from muntin.spark.saved import restored, saved
+from muntin.spark.step import Done, Running, Step, Wanted
 from muntin.spec import Spec
 from muntin.state.blob import pack, unpack
 
-__all__ = ["Bucket", "Done", "Head", "Step", "Store", "bucket_spec", "fingerprint", "new_engine", "restored"]
+__all__ = ["Bucket", "Head", "Store", "fingerprint"]
 
 _MOST_STEPS = 64  # a restart runs at most this many steps again
 _LEAST_BYTES = 1 << 20  # a snapshot is not rewritten for less
@@ -75,96 +72,31 @@ class Store(Protocol):
         """One more step."""
 
 
-def bucket_spec(spec: Spec) -> Spec:
-    """The spec of a bucket's engine: rows too far ahead were taken out before, by Spark's clock."""
-    return replace(spec, max_ahead=None)
-
-
-def fingerprint(spec: Spec) -> str:
-    """What must be the same for a state to be taken over: the spec, and the version of each of its aggregates.
+def fingerprint(spec: Spec, schema: pa.Schema) -> str:
+    """What must be the same for an engine to be used again: spec, versions of aggregates, and columns.
 
     >>> import muntin as mt
-    >>> print(fingerprint(mt.over("ts").window("w", mt.tumbling("1 s"), n=mt.count())))
+    >>> spec = mt.over("ts").window("w", mt.tumbling("1 s"), n=mt.count())
+    >>> print(fingerprint(spec, pa.schema([("ts", pa.int64())])))
     over('ts')
     .window('w', tumbling('1 second'), n=count())
     versions: 1
+    ts: int64
     """
     versions = [str(aggregate.version) for query in spec.queries for _, aggregate in query.aggregates]
-    return f"{spec!r}\nversions: {' '.join(versions)}"
+    return f"{spec!r}\nversions: {' '.join(versions)}\n{schema.to_string(show_schema_metadata=False)}"
 
 
-class _Clock:
-    """Spark's clock of the batch, for rows without a time of their own."""
-
-    def __init__(self) -> None:
-        self.now = 0
-
-    def __call__(self) -> int:
-        return self.now
-
-
-@dataclass
-class _Kept:
-    """An engine in the memory of this worker."""
-
-    engine: Engine
-    clock: _Clock
-    token: str
-    step: int
-
-
-_ENGINES: OrderedDict[tuple[str, str, int], _Kept] = OrderedDict()
-
-
-class Done(NamedTuple):
-    """What a step gave."""
-
-    results: pa.Table
-    late: pa.Table
-    late_events: dict[str, int]
-    """How many events missed a window, by query; more than `late` has rows where partials came."""
-
-
-class Step(NamedTuple):
-    """One batch of a bucket, as it is written into the state."""
-
-    events: list[pa.Table]
-    partials: list[pa.Table]
-    watermark: int | None
-    clock: int
-
-    @classmethod
-    def of(cls, tree: dict[str, Any]) -> Step:
-        """A step that was written."""
-        return cls(*(tree[name] for name in cls._fields))
-
-    def run(self, kept: _Kept, schema: pa.Schema) -> Done:
-        """Run it on an engine."""
-        engine = kept.engine
-        kept.clock.now = self.clock
-        late: Counter[str] = Counter()
-        for table in self.partials:
-            assert isinstance(engine, Slicing)
-            engine._fit(schema.empty_table())  # a new engine learns its columns
-            for index, count in absorb(engine, table).items():
-                late[engine.spec.queries[index].name] += count
-        events = pa.concat_tables(self.events) if self.events else schema.empty_table()
-        results = engine._run(events, self.watermark, False)
-        gone = engine.late()
-        if gone.num_rows:
-            late += Counter(gone.column("query").to_pylist())
-        return Done(results, gone, late)
+_ENGINES: OrderedDict[tuple[str, str, int], Running] = OrderedDict()
 
 
 @dataclass
 class Bucket:
     """One bucket during one batch."""
 
-    spec: Spec
-    schema: pa.Schema
+    wanted: Wanted
     label: int
     store: Store
-    emit: str = "final"
 
     def run(self, step: Step, timer: int | None) -> Done:
         """One step: what came is judged against the watermark so far, which then moves.
@@ -173,7 +105,7 @@ class Bucket:
         """
         head = self.store.head()
         kept = self._engine(head)
-        done = step.run(kept, self.schema)
+        done = step.run(kept, self.wanted.schema)
         self._write(head, kept, step, timer)
         return done
 
@@ -182,32 +114,33 @@ class Bucket:
         head = self.store.head()
         return head is not None and (watermark is None or (head.watermark is not None and watermark <= head.watermark))
 
-    def _write(self, head: Head | None, kept: _Kept, step: Step, timer: int | None) -> None:
+    def _write(self, head: Head | None, kept: Running, step: Step, timer: int | None) -> None:
         store, token = self.store, uuid.uuid4().hex
         if head is None:
             head = Head(uuid.uuid4().hex, "", 0, 0, 0, 0, None, None)
         blob = pack({"previous": head.token, **step._asdict()})
         number, log, base, size = head.step + 1, head.log + len(blob), head.base, head.size
         first = head.step == 0
-        if first or log > max(_LEAST_BYTES, size) or number - base > _MOST_STEPS:
-            snapshot = pack({"fingerprint": fingerprint(self.spec), "engine": kept.engine.snapshot()})
+        # Steps of other windows are never mixed: with them comes a snapshot.
+        if first or kept.moved or log > max(_LEAST_BYTES, size) or number - base > _MOST_STEPS:
+            snapshot = saved(self.wanted, kept)
             store.fold(snapshot)
             base, log, size = number, 0, len(snapshot)
         else:
             store.append(number, blob)
         store.put_head(Head(head.line, token, number, base, log, size, step.watermark, timer))
-        kept.token, kept.step = token, number
+        kept.token, kept.step, kept.moved = token, number, False
         _ENGINES[self._name(head)] = kept
         while len(_ENGINES) > _MOST_ENGINES:
             _ENGINES.popitem(last=False)
 
     def _name(self, head: Head) -> tuple[str, str, int]:
-        return head.line, fingerprint(self.spec), self.label
+        return head.line, fingerprint(self.wanted.spec, self.wanted.schema), self.label
 
-    def _engine(self, head: Head | None) -> _Kept:
+    def _engine(self, head: Head | None) -> Running:
         """The engine after the last step: from memory, brought up to date, or from the state."""
         if head is None:
-            return new_engine(self.spec, self.emit)
+            return self.wanted.engine()
         # Taken out: if this attempt fails, what it leaves behind is used by no one.
         kept = _ENGINES.pop(self._name(head), None)
         if kept is not None:
@@ -218,9 +151,9 @@ class Bucket:
         blob = self.store.snapshot()
         assert blob is not None
         steps = (self.store.step(number) for number in range(head.base + 1, head.step + 1))
-        return restored(new_engine(self.spec, self.emit), self.spec, blob, steps)
+        return restored(self.wanted, blob, steps)
 
-    def _catch_up(self, kept: _Kept, head: Head) -> bool:
+    def _catch_up(self, kept: Running, head: Head) -> bool:
         """Run the steps that an engine has missed; False where it is not in the line of the state."""
         first = True
         for number in range(kept.step + 1, head.step + 1):
@@ -228,27 +161,5 @@ class Bucket:
             if first and tree["previous"] != kept.token:
                 return False
             first = False
-            Step.of(tree).run(kept, self.schema)
+            Step.of(tree).run(kept, self.wanted.schema)
         return True
-
-
-def new_engine(spec: Spec, emit: str) -> _Kept:
-    """An engine without state."""
-    clock = _Clock()
-    return _Kept(spec.engine(watermark="manual", clock=clock, emit=emit), clock, "", 0)
-
-
-def restored(kept: _Kept, spec: Spec, snapshot: bytes, steps: Iterable[bytes]) -> _Kept:
-    """An engine from a snapshot and the steps since; a clear error where they are of another spec."""
-    tree = unpack(snapshot)
-    if tree["fingerprint"] != fingerprint(spec):
-        raise SpecError(
-            f"the state in the checkpoint is of another spec:\n{tree['fingerprint']}\nand this one is:\n"
-            f"{fingerprint(spec)}\nGo on with that spec, or start with a new checkpoint."
-        )
-    kept.engine.restore(tree["engine"])
-    bound = kept.engine._layout
-    assert bound is not None
-    for blob in steps:
-        Step.of(unpack(blob, copy=False)).run(kept, bound.schema)
-    return kept

@@ -6,20 +6,17 @@ changes; a bucket's label is a number whose own hash, Spark's, leads to the part
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.slicing.keys import KeyTable
-from muntin.slicing.values import dtype_of, read
+from muntin.slicing.spread import key_hashes
 
 __all__ = ["Buckets", "bucket_of_keys", "labels", "partition_of"]
 
 Int64s = npt.NDArray[np.int64]
 
-_NO_MASK = np.empty(0, np.bool_)
 _SEED = 42  # of Spark's hash partitioning
 
 
@@ -67,26 +64,7 @@ def bucket_of_keys(columns: list[pa.Array], buckets: int) -> Int64s:
     >>> bucket_of_keys([pa.array(["a", "b", None]), pa.array([1, 1, 2])], 8).tolist()
     [2, 6, 4]
     """
-    from muntin.kernels.spread import hash_numbers, hash_texts
-
-    hashes = np.zeros(len(columns[0]), np.uint64)
-    for column in columns:
-        dtype = dtype_of(column.type)
-        if dtype is not None:
-            values, valid = read(pa.chunked_array([column]), dtype)
-            wide: Any = values.astype(np.float64).view(np.int64) if dtype.kind == "f" else values.astype(np.int64)
-            hash_numbers(np.ascontiguousarray(wide), _NO_MASK if valid is None else valid, hashes)
-            continue
-        if pa.types.is_null(column.type):
-            hash_numbers(np.zeros(len(column), np.int64), np.zeros(len(column), np.bool_), hashes)
-            continue
-        texts = column if pa.types.is_binary(column.type) else column.cast(pa.string())
-        texts = pa.concat_arrays([texts])
-        _, ends, data = texts.buffers()
-        at = np.frombuffer(ends, np.int32, len(texts) + 1, texts.offset * 4).astype(np.int64)
-        raw = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
-        valid = texts.is_valid().to_numpy(zero_copy_only=False) if texts.null_count else _NO_MASK
-        hash_texts(raw, at, valid, hashes)
+    hashes = key_hashes([pa.chunked_array([column]) for column in columns])
     return (hashes % np.uint64(buckets)).astype(np.int64)
 
 

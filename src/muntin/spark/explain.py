@@ -10,8 +10,8 @@ from muntin.slicing.batch import Decoder
 from muntin.slicing.partials import why_events
 from muntin.slicing.plan import is_sliced
 from muntin.slicing.sliced import Sliced
-from muntin.spark.bucket import bucket_spec
 from muntin.spark.source import source
+from muntin.spark.step import bucket_spec
 from muntin.spark.stream import bucket_labels
 from muntin.spec import Spec
 from muntin.units import Measure, show_duration

@@ -85,8 +85,6 @@ class _Task:
         source = self._source
         table = normalise(pa.Table.from_batches(batches))
         derived = table.column(TIME).cast(pa.int64()).to_numpy()
-        carried = pa.schema([source.schema.field(name) for name in source.carried])
-        table = table.drop_columns([TIME]).rename_columns(list(source.carried)).cast(carried)
         # Spark's clock is the same for all rows, so it is sent only where rows have no other time.
         clock = int(derived[0]) - SHIFT if source.spec.time is None else 0
         out: list[_Part] = []
@@ -94,27 +92,33 @@ class _Task:
         if bad.any():
             out += self._rejected(table.filter(pa.array(bad)), derived[bad])
             table, derived = table.filter(pa.array(~bad)), derived[~bad]
+        columns = self._columns(table)
         if source.spec.time is not None and source.spec.time not in source.carried:
-            at = source.schema.get_field_index(source.spec.time)
-            table = table.add_column(at, source.schema.field(at), source.times(derived - SHIFT))
-        out += self._taken(table)
+            columns[source.spec.time] = source.times(derived - SHIFT)
+        out += self._taken(pa.table([columns[name] for name in source.schema.names], schema=source.schema))
         if not called:
             seen = {part.bucket for part in out}
             out += [_Part(bucket, TICK, 0, None) for bucket in range(len(self._labels)) if bucket not in seen]
-        columns = [
+        packs = [
             pa.array([self._labels[part.bucket] for part in out], pa.int32()),
             pa.array([part.kind for part in out], pa.int32()),
             pa.array([clock] * len(out), pa.int64()),
             pa.array([part.size for part in out], pa.int64()),
             pa.array([b"" if part.table is None else packed(part.table) for part in out], pa.binary()),
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+        return pa.RecordBatch.from_arrays(packs, schema=_SCHEMA)
+
+    def _columns(self, table: pa.Table) -> dict[str, pa.ChunkedArray]:
+        """The columns that came along with the time, by their names; there may be none."""
+        carried, schema = self._source.carried, self._source.schema
+        pairs = zip(carried, table.columns[1:], strict=True)
+        return {name: column.cast(schema.field(name).type) for name, column in pairs}
 
     def _rejected(self, table: pa.Table, derived: npt.NDArray[np.int64]) -> list[_Part]:
-        reasons = pa.array(derived.astype(np.int8))
-        which = self._which(table, self._source.spec.by)
-        gone = table.append_column(REASON, reasons) if self._packer.late else pa.table([reasons], [REASON])
-        return _parted(gone, which, REJECTED)
+        columns = self._columns(table)
+        whole = pa.table(columns | {REASON: pa.array(derived.astype(np.int8))})
+        which = self._which(whole, self._source.spec.by)
+        return _parted(whole if self._packer.late else whole.select([REASON]), which, REJECTED)
 
     def _taken(self, table: pa.Table) -> list[_Part]:
         """Rows as partials, where that makes them fewer, else as they are."""

@@ -12,10 +12,10 @@ from pyspark.sql import types as st
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from muntin.layout import Layout
-from muntin.spark.bucket import Bucket, Done, Head, Step
+from muntin.spark.bucket import Bucket, Head
 from muntin.spark.pack import EVENTS, PARTIALS, REASON, REJECTED, opened, packed
 from muntin.spark.source import REASONS, from_spark
-from muntin.spec import Spec
+from muntin.spark.step import Done, Step, Wanted
 
 __all__ = ["OUTPUT", "Processor"]
 
@@ -93,8 +93,8 @@ class _SparkStore:
 class Processor(StatefulProcessor):
     """The slice store and window manager of each bucket."""
 
-    def __init__(self, spec: Spec, layout: Layout, disorder: int, late: bool, emit: str) -> None:
-        self._spec, self._layout, self._disorder, self._late, self._emit = spec, layout, disorder, late, emit
+    def __init__(self, wanted: Wanted, layout: Layout, disorder: int, late: bool) -> None:
+        self._wanted, self._layout, self._disorder, self._late = wanted, layout, disorder, late
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark for each task."""
@@ -131,7 +131,7 @@ class Processor(StatefulProcessor):
         store.begin()
         millis = times.getCurrentWatermarkInMs()
         watermark = from_spark(millis, self._disorder)
-        bucket = Bucket(self._spec, self._layout.schema, key[0], store, self._emit)
+        bucket = Bucket(self._wanted, key[0], store)
         if not step.events and not step.partials and bucket.idle(watermark):
             return None
         return bucket.run(step._replace(watermark=watermark), self._timer(store.head(), millis, fired))
@@ -148,7 +148,7 @@ class Processor(StatefulProcessor):
         return timer
 
     def _rows(self, done: Done | None, rejected: list[pa.Table], refused: int, rows: int) -> Iterator[Row]:
-        names = [query.name for query in self._spec.queries]
+        names = [query.name for query in self._wanted.spec.queries]
         counts = [0 if done is None else done.late_events.get(name, 0) for name in names]
         results = None if done is None else done.results
         windows = 0 if results is None else results.num_rows

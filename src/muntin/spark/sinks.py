@@ -42,8 +42,23 @@ class Table:
             # One partition named in full: whatever the session's mode of overwriting, the others stay.
             spark.sql(
                 f"INSERT OVERWRITE TABLE {self.name} PARTITION (batch_id='{batch_id}') SELECT * FROM {{batch}}",
-                batch=frame,
+                batch=self._fitted(frame),
             )
+
+    def _fitted(self, frame: DataFrame) -> DataFrame:
+        """The columns in the order of the table; those of windows that were added since are added to it."""
+        spark = frame.sparkSession
+        has = [name for name in spark.table(self.name).columns if name != "batch_id"]
+        if has == frame.columns:
+            return frame
+        new = [field for field in frame.schema.fields if field.name not in has]
+        if new:
+            added = ", ".join(f"{_quoted(field.name)} {field.dataType.simpleString()}" for field in new)
+            spark.sql(f"ALTER TABLE {self.name} ADD COLUMNS ({added})")
+        has = [name for name in spark.table(self.name).columns if name != "batch_id"]
+        return frame.select(
+            *(F.col(_quoted(name)) if name in frame.columns else F.lit(None).alias(name) for name in has)
+        )
 
 
 @dataclass(frozen=True)
@@ -58,6 +73,10 @@ class Calls:
 
 
 Sink = Path | Table | Calls
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def sink(given: object, what: str) -> Sink:

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from muntin.spark.types import arrow_schema
+from muntin.spark.types import arrow_schema, arrow_type
 from muntin.spec import Spec
 from muntin.units import MAX_TIME, MIN_TIME
 
@@ -93,7 +93,10 @@ def source(spec: Spec, frame: DataFrame, *, late: bool) -> Source:
     if late:
         return Source(spec, given, arrow_schema(given), tuple(given.names))
     wanted = needed(spec)
-    picked = st.StructType([field for field in given.fields if field.name in wanted])
+    fields = [field for field in given.fields if field.name in wanted]
+    if not fields:  # rows are counted by the time of arrival: any column will do to tell how many there are
+        fields = [field for field in given.fields if arrow_type(field.dataType) is not None][:1]
+    picked = st.StructType(fields)
     return Source(spec, given, arrow_schema(picked), tuple(name for name in picked.names if name != spec.time))
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.errors import FrameError, SpecError
 from muntin.spark import checkpoint as checkpoints
-from muntin.spark.bucket import bucket_spec, fingerprint
+from muntin.spark.change import described, former
 from muntin.spark.flush import flushed
 from muntin.spark.sinks import Sink, sink
-from muntin.spark.stream import bucket_labels, stream
+from muntin.spark.starts import common_starts
+from muntin.spark.step import Wanted
+from muntin.spark.stream import Stream, bucket_labels, stream
 from muntin.spark.unpack import unpacked
 from muntin.spec import Spec
 
@@ -75,18 +77,22 @@ def start_spark(
         )
     outputs = sink(results, "results"), None if late is None else sink(late, "late")
     spark = frame.sparkSession
-    inner = bucket_spec(spec)
-    wanted = checkpoints.Manifest(fingerprint(inner), bucket_labels(spec, frame, buckets), late is not None, emit)
+    names = bucket_labels(spec, frame, buckets)
+    plan = stream(spec, frame, names, late=late is not None, emit=emit)
+    wanted = checkpoints.Manifest(described(plan.wanted.spec, plan.wanted.schema), names, late is not None, emit)
     found = checkpoints.read(spark, checkpoint)
     manifest = checkpoints.agreed(found, wanted, buckets)
-    plan = stream(spec, frame, manifest.labels, late=late is not None, emit=emit)
-    if found is None:
+    if found is not None and found.spec != manifest.spec:
+        manifest = _changed(spark, checkpoint, found, manifest, plan.wanted)
+    if found is not None:
+        plan = stream(spec, frame, manifest.labels, late=late is not None, emit=emit, since=manifest.starts)
+    if found is None or found.version < manifest.version:
         checkpoints.write(spark, checkpoint, manifest)
     write = _Writer(*outputs, plan.results_schema, plan.late_schema)
     query = _run(plan.blobs, write, checkpoint, trigger, name)
     if flush:
         query.awaitTermination()
-        _finish(plan.layout.results, spark, checkpoint, inner, manifest, write)
+        _finish(plan, spark, checkpoint, manifest, write)
     return query
 
 
@@ -105,13 +111,24 @@ def _run(
     return writer.foreachBatch(lambda frame, batch_id: write(frame, batch_id)).start()
 
 
-def _finish(
-    results: Any, spark: Any, checkpoint: str, spec: Spec, manifest: checkpoints.Manifest, write: _Writer
-) -> None:
+def _changed(
+    spark: SparkSession, checkpoint: str, found: checkpoints.Manifest, manifest: checkpoints.Manifest, wanted: Wanted
+) -> checkpoints.Manifest:
+    """The same with from when its windows are exact, or why they may not follow those that were there.
+
+    Nothing is written: each bucket takes its state over when it is first called, and says in it what it belongs to. So
+    a query that is killed on the way goes on rightly, with these windows or with the former ones.
+    """
+    former(found.spec, wanted.spec, wanted.schema)
+    starts = common_starts(spark, checkpoint, replace(wanted, since=manifest.starts))
+    return replace(manifest, starts=starts)
+
+
+def _finish(plan: Stream, spark: SparkSession, checkpoint: str, manifest: checkpoints.Manifest, write: _Writer) -> None:
     """Report what is left, and mark the checkpoint. If it fails on the way, starting again does all of it again."""
-    frame = flushed(spark, checkpoint, spec, manifest.emit, results, write.results_schema).persist()
+    frame = flushed(spark, checkpoint, plan.wanted, plan.layout.results, write.results_schema).persist()
     try:
         write.results.write(frame, "flush", frame.count())
     finally:
         frame.unpersist()
-    checkpoints.write(spark, checkpoint, checkpoints.replace(manifest, ended=True))
+    checkpoints.write(spark, checkpoint, replace(manifest, ended=True, version=manifest.version + 1))

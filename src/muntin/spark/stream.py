@@ -11,12 +11,12 @@ from pyspark.sql import types as st
 from muntin.errors import FrameError, SpecError
 from muntin.layout import Layout, layout
 from muntin.slicing.partials import why_events
-from muntin.spark.bucket import bucket_spec
 from muntin.spark.buckets import labels
 from muntin.spark.pack import PACKED, Packer
 from muntin.spark.processor import OUTPUT, Processor
 from muntin.spark.session import check_state_store
 from muntin.spark.source import TIME, source
+from muntin.spark.step import Wanted, bucket_spec
 from muntin.spark.types import spark_schema
 from muntin.spark.unpack import unpacked
 from muntin.spec import Spec
@@ -35,6 +35,7 @@ class Stream:
 
     blobs: DataFrame
     layout: Layout
+    wanted: Wanted
     results_schema: st.StructType
     late_schema: st.StructType
 
@@ -63,8 +64,16 @@ def bucket_labels(spec: Spec, frame: DataFrame, buckets: int | None) -> tuple[in
     return tuple(labels(1 if not spec.by else buckets or partitions, partitions))
 
 
-def stream(spec: Spec, frame: DataFrame, names: tuple[int, ...], *, late: bool, emit: str = "final") -> Stream:
-    """The plan of a spec over a stream."""
+def stream(
+    spec: Spec,
+    frame: DataFrame,
+    names: tuple[int, ...],
+    *,
+    late: bool,
+    emit: str = "final",
+    since: dict[str, int] | None = None,
+) -> Stream:
+    """The plan of a spec over a stream; `since` says from when windows are exact that were added later."""
     check_state_store(frame.sparkSession)
     for field in frame.schema.fields:
         if _WATERMARK in (field.metadata or {}):
@@ -75,10 +84,11 @@ def stream(spec: Spec, frame: DataFrame, names: tuple[int, ...], *, late: bool, 
     read = source(spec, frame, late=late)
     inner = bucket_spec(spec)
     bound = layout(inner, read.schema)
+    wanted = Wanted(inner, bound.schema, emit, since or {})
     packer = Packer(read, names, late, ticks=True, layout=combined(bound, late))
     rows = read.select(frame, finite=False).withWatermark(TIME, "0 seconds").mapInArrow(packer, PACKED)
     blobs = rows.groupBy("bucket").transformWithState(
-        statefulProcessor=Processor(inner, bound, spec.disorder, late, emit),
+        statefulProcessor=Processor(wanted, bound, spec.disorder, late),
         outputStructType=OUTPUT,
         outputMode="Append",
         timeMode="EventTime",
@@ -91,6 +101,7 @@ def stream(spec: Spec, frame: DataFrame, names: tuple[int, ...], *, late: bool, 
     return Stream(
         blobs,
         bound,
+        wanted,
         spark_schema(bound.results, frame.schema, spec.by),
         spark_schema(bound.late, frame.schema, read.schema.names),
     )

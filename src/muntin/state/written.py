@@ -7,7 +7,7 @@ from typing import Any
 from muntin.errors import SpecError
 from muntin.spec import Spec
 
-__all__ = ["check_over", "over_of", "shown", "written"]
+__all__ = ["check_over", "over_of", "over_unlike", "shown", "written"]
 
 
 def over_of(spec: Spec) -> dict[str, Any]:
@@ -51,11 +51,22 @@ def check_over(before: dict[str, Any], spec: Spec) -> None:
     muntin.errors.SpecError: the snapshot has lateness=5000000 (microseconds), and this spec has lateness=0. Only \
 windows may change: restore it with the same over(...), or start afresh.
     """
-    now = over_of(spec)
+    unlike = over_unlike(before, over_of(spec))
+    if unlike is not None:
+        raise SpecError(
+            f"the snapshot has {unlike}. Only windows may change: restore it with the same over(...), or start afresh."
+        )
+
+
+def over_unlike(before: dict[str, Any], now: dict[str, Any]) -> str | None:
+    """What two specs differ in beside their windows (and `max_ahead`), in words; None: nothing.
+
+    >>> import muntin as mt
+    >>> over_unlike(over_of(mt.over("ts", by="city")), over_of(mt.over("ts")))
+    "by=['city'], and this spec has by=[]"
+    """
     for name, value in before.items():
         if value != now[name] and name != "max_ahead":
             unit = " (microseconds)" if name in ("disorder", "lateness", "idle") else ""
-            raise SpecError(
-                f"the snapshot has {name}={value!r}{unit}, and this spec has {name}={now[name]!r}. Only windows may "
-                f"change: restore it with the same over(...), or start afresh."
-            )
+            return f"{name}={value!r}{unit}, and this spec has {name}={now[name]!r}"
+    return None

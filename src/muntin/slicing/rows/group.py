@@ -142,6 +142,17 @@ class RowsGroup:
         self.lanes.append(self._lane(added, since))
         return {} if since is None else dict.fromkeys(added, since)
 
+    def begin(self, since: dict[int, int]) -> None:
+        """From when queries are exact that were added later: those that have taken nothing yet begin then."""
+        fresh = [(lane.since, index) for lane in self.lanes if lane.fresh for index in lane.queries]
+        if all(since.get(index) == start for start, index in fresh):
+            return
+        starts: dict[int | None, list[int]] = {}
+        for _, index in fresh:
+            starts.setdefault(since.get(index), []).append(index)
+        self.lanes = [lane for lane in self.lanes if not lane.fresh]
+        self.lanes += [self._lane(queries, start) for start, queries in starts.items()]
+
     def live_codes(self, column: str, live: npt.NDArray[np.bool_]) -> None:
         """Mark the texts of a column that events have."""
         for lane in self.lanes:

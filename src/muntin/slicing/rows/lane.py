@@ -116,6 +116,11 @@ class Lane:
         per_key = sum(array.nbytes for array in self.per_key.values())
         return self.waiting.nbytes + self.events.blocks.nbytes + self.cells.blocks.nbytes + per_key
 
+    @property
+    def fresh(self) -> bool:
+        """Whether no event was taken yet."""
+        return not self.waiting.chunks and not self.held and not self.per_key["done"].any()
+
     def grow(self, keys: int) -> None:
         """Make room for key ids below `keys`."""
         self.events.blocks.keys(keys)

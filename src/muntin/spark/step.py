@@ -1,0 +1,103 @@
+"""The engine of a bucket while it runs, and one step of it: what came in a batch, and the watermark that followed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from muntin.engine import Engine
+from muntin.slicing.engine import Slicing
+from muntin.slicing.partials import absorb
+from muntin.spec import Spec
+
+__all__ = ["Done", "Running", "Step", "Wanted", "bucket_spec"]
+
+
+def bucket_spec(spec: Spec) -> Spec:
+    """The spec of a bucket's engine: rows too far ahead were taken out before, by Spark's clock."""
+    return replace(spec, max_ahead=None)
+
+
+class _Clock:
+    """Spark's clock of the batch, for rows without a time of their own."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass
+class Running:
+    """An engine in the memory of this worker."""
+
+    engine: Engine
+    clock: _Clock
+    token: str = ""
+    step: int = 0
+    moved: bool = False
+    """Whether it has another spec than the state that it came from."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the engines of a query are made by."""
+
+    spec: Spec
+    """That of the buckets, as `bucket_spec` gives it."""
+    schema: pa.Schema
+    """The columns that are read."""
+    emit: str = "final"
+    since: dict[str, int] = field(default_factory=dict)
+    """From when windows are exact that were added later."""
+
+    def engine(self) -> Running:
+        """An engine without state."""
+        clock = _Clock()
+        engine = self.spec.engine(watermark="manual", clock=clock, emit=self.emit)
+        engine._since = dict(self.since)
+        return Running(engine, clock)
+
+
+class Done(NamedTuple):
+    """What a step gave."""
+
+    results: pa.Table
+    late: pa.Table
+    late_events: dict[str, int]
+    """How many events missed a window, by query; more than `late` has rows where partials came."""
+
+
+class Step(NamedTuple):
+    """One batch of a bucket, as it is written into the state."""
+
+    events: list[pa.Table]
+    partials: list[pa.Table]
+    watermark: int | None
+    clock: int
+
+    @classmethod
+    def of(cls, tree: dict[str, Any]) -> Step:
+        """A step that was written."""
+        return cls(*(tree[name] for name in cls._fields))
+
+    def run(self, running: Running, schema: pa.Schema) -> Done:
+        """Run it on an engine."""
+        engine = running.engine
+        running.clock.now = self.clock
+        late: Counter[str] = Counter()
+        for table in self.partials:
+            assert isinstance(engine, Slicing)
+            engine._fit(schema.empty_table())  # a new engine learns its columns
+            for index, count in absorb(engine, table).items():
+                late[engine.spec.queries[index].name] += count
+        events = pa.concat_tables(self.events) if self.events else schema.empty_table()
+        results = engine._run(events, self.watermark, False)
+        gone = engine.late()
+        if gone.num_rows:
+            late += Counter(gone.column("query").to_pylist())
+        return Done(results, gone, late)
