@@ -45,6 +45,8 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.bench
+	@$(WITH_SPARK) && $(BIN)/python -m muntin.spark.bench && $(BIN)/python -m muntin.spark.transfer
+	@$(WITH_SPARK) && $(BIN)/python -m muntin.spark.parity
 
 # The soak tests of their own are still to come; until then the whole suite runs, told to take its time.
 soak: $(STAMP)

@@ -15,6 +15,7 @@ def test_both_count_the_same_windows(spark: Any, tmp_path: Path) -> None:
     assert found.windows["Muntin"] == found.windows["Spark"] > 0
     assert found.windows["mapInArrow"] == 0
     assert all(rate > 0 for rate in found.rate.values())
+    assert all(seconds > 0 for seconds in found.first.values())
 
 
 def test_transfers_are_measured(spark: Any, tmp_path: Path) -> None:
