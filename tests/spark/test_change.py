@@ -254,3 +254,25 @@ def test_a_class_with_the_name_of_a_built_in_one_is_not_taken_for_it() -> None:
     two = mt.over("ts").window("w", mt.tumbling("1 s"), n=mt.count())
     both = one.window("w", mt.tumbling("1 s"), n=mt.count())
     assert former(described(both, schema), two, schema) == two
+
+
+@pytest.mark.parametrize("window", [mt.tumbling("1 rows"), mt.tumbling(1, on="m"), mt.frame("mark")], ids=str)
+def test_a_window_has_one_start_for_the_keys_of_all_buckets(window: Any) -> None:
+    # a          x (100)         [ from 101 on, whichever the newest event of a key's own bucket is
+    # b   x (10)       . (50)    [
+    schema = pa.schema([("ts", pa.int64()), ("m", pa.int64()), ("mark", pa.bool_())])
+    spec = mt.over("ts", disorder="1 ms").window("w", mt.tumbling("5 us"), n=mt.count())
+    stores = [Memory(), Memory()]
+    for store, time in zip(stores, (100, 10), strict=True):
+        rows_in = pa.table([[time], [time], [True]], schema=schema)
+        Bucket(Wanted(bucket_spec(spec), schema), 0, store).run(Step([rows_in], [], None, 0), None)
+    more = spec.window("v", window, n=mt.count())
+    found = [restored(Wanted(bucket_spec(more), schema), *stored(store)).engine._since["v"] for store in stores]
+    assert found == [101, 11]
+    wanted = Wanted(bucket_spec(more), schema, "final", {"v": 101})
+    for store in (stores[1], Memory()):
+        rows_in = pa.table([[50, 101, 102], [50, 101, 102], [True, True, False]], schema=schema)
+        Bucket(wanted, 0, store).run(Step([rows_in], [], None, 0), None)
+        done = restored(wanted, *stored(store)).engine.flush().to_pylist()
+        starts = [row["window"]["start"].microsecond for row in done if row["query"] == "v"]
+        assert min(starts) == 101

@@ -93,7 +93,7 @@ class Slicing(Engine):
         since = {i: self._since[q.name] for i, q in enumerate(self._bound.queries) if q.name in self._since}
         for query in self._kept_queries:
             query.family.since = since.get(query.index)
-        for part in (self._sliced, self._rows):
+        for part in (self._sliced, self._rows, self._along):
             if part is not None:
                 part.begin(since)
 

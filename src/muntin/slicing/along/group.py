@@ -99,6 +99,11 @@ class AlongGroup:
         self.lanes += self._lanes(since)
         return {index: start for index, start in since.items() if start is not None}
 
+    def begin(self, since: dict[int, int]) -> None:
+        """From when queries are exact that were added later: those that have looked at no row yet begin then."""
+        starts = {index: since.get(index) for lane in self.lanes if lane.fresh for index in lane.windows}
+        self.lanes = [lane for lane in self.lanes if not lane.fresh] + self._lanes(starts)
+
     # -- a step ------------------------------------------------------------------------------------------------------
 
     def take(self, batch: Batch, late: LateRows, keys: int) -> None:

@@ -53,6 +53,8 @@ class Lane:
         self._lateness = lateness
         self._edges = edges_along(list(self.windows.values()))
         self._changed = self._moved = _NO
+        self.fresh = True
+        """Whether no row was looked at yet."""
 
     @property
     def nbytes(self) -> int:
@@ -71,6 +73,7 @@ class Lane:
 
         A row without a measure is not taken; one that misses some windows still counts in the others.
         """
+        self.fresh = False
         measure, null = batch.measures[self.on]
         seen = np.ones(len(batch), np.bool_) if self.since is None else batch.time >= self.since
         if null is not None:
@@ -179,6 +182,7 @@ class Lane:
 
     def load(self, tree: dict[str, Any]) -> None:
         """Take over what a snapshot holds."""
+        self.fresh = False
         self.reach.load(tree["reach"])
         self.cells.load(tree["cells"])
 
