@@ -40,7 +40,7 @@ def why_events(layout: Layout) -> str | None:
     >>> from muntin.layout import layout
     >>> spec = mt.over("ts").window("w", mt.tumbling("1 s"), all=mt.collect("x"))
     >>> why_events(layout(spec, pa.schema([("ts", pa.int64()), ("x", pa.int64())])))
-    "'all' of 'w' is collect('x'), which has no partial of fixed size"
+    "'all' of 'w' is collect('x'), which is not commutative"
     """
     spec = layout.spec
     if spec.time is None:
