@@ -32,7 +32,7 @@ demo: $(STAMP)
 test: lint pytest
 
 pytest: $(STAMP)
-	@$(WITH_SPARK) && $(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(WITH_SPARK) && $(BIN)/python -m pytest -n 2
 
 lint: $(STAMP)
 	@$(BIN)/ruff format --check .

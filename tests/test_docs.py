@@ -126,7 +126,7 @@ def shown(page: Path) -> str:
 
 
 # The page about Spark shares the session of the tests on Spark, and so their worker.
-ON_SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+ON_SPARK = [pytest.mark.spark]
 
 
 @pytest.mark.parametrize(

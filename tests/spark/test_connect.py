@@ -55,7 +55,6 @@ finally:
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_a_stream_and_a_table_over_spark_connect(tmp_path: Path) -> None:
     spec, batches = the_spec(), cut(table(9, behind=300, bad=True), 9, 3)
     Folder(tmp_path / "in").put(*batches)

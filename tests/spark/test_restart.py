@@ -159,7 +159,6 @@ spark.stop()
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_driver_killed_in_a_batch_changes_nothing(tmp_path: Path, seed: int) -> None:
     spec, batches = the_spec(), the_batches(seed + 100)
