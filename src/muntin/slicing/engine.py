@@ -113,7 +113,7 @@ class Slicing(Engine):
         """The slices that hold events: start, end, the times of their first and last event, and the number of events.
 
         All context-free windows on time and sessions share them. With keys there is a row for each key in a slice, and
-        the first and last times are null unless the spec has a session: only that needs them.
+        the number of events is the key's; all else is the slice's, which all keys share.
 
         >>> import muntin as mt
         >>> engine = mt.over("ts").window("s", mt.tumbling("10 us"), n=mt.count()).engine()
