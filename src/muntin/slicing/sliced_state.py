@@ -56,7 +56,8 @@ class SlicedState:
         self.fused: Fused = fused(self.bounds, spans=self.spans)
         self.slicer = Slicer(windows)
         self.slices = Slices(self.slicer, self.fused, bool(layout.spec.by))
-        # A result needs no first and last times: without them in merges a push with 100 windows took 3 % less time.
+        # A result needs no first and last times. Without them, and with `spell` knowing the ends: 180 against 185 µs
+        # per push with 100 windows.
         self.store = AggregateStore(store, fused(self.bounds, spans=False), self.slices, self._revises)
         self.groups = [group for shape in found for group in groups_of(shape)]
         sessions = [self._session(shape, *member) for shape in found for member in shape.members]
