@@ -10,6 +10,10 @@ says what it is first: `["list", ...]`, `["int", hex]`, `["float", bits]` (NaN a
 length]`, `["array", dtype, shape, offset, length]`, and `["arrow-array" | "arrow-schema" | "arrow-table", offset,
 length]` for an Arrow IPC stream.
 
+With a codec the payload is the bytes of all arrays together once they are decoded (u64), then a block of
+`muntin.state.codecs` with the payload in it, in which arrays are encoded by columns: `["coded", dtype, shape, offset,
+length]`. Both sizes are looked at before anything is allocated.
+
 The checksum finds accidents. It is no signature: a forged state is read safely, but is believed.
 """
 
@@ -21,13 +25,15 @@ import math
 import re
 import reprlib
 import struct
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.errors import StateCorrupt
+from muntin.state.codecs import CODECS, Codec, expand, machine_limit, squeeze, suited
+from muntin.state.encodings import decode, encode
 
 __all__ = ["VERSION", "pack", "unpack"]
 
@@ -40,39 +46,48 @@ _PREFIX = _FIXED.size + _CHECKSUM
 _ALIGN = 64
 _DEPTH = 64
 _PLAIN = 0  # codec: the payload as it is
+_DECODED = struct.Struct("<Q")
 _NAMES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 _DTYPES = {name: np.dtype(name) for name in _NAMES}
 _AGAIN = "Restore from another snapshot."
+_NEWER = "Use a newer Muntin."
 
 # Where in the tree: (where the parent is, key or index). Made for every node, so it is only put in words on an error.
 _Where = tuple[Any, str | int] | None
 
 
-def pack(tree: Any) -> bytes:
+def pack(tree: Any, codec: Codec | Literal["auto"] | None = None) -> bytes:
     """The bytes of a tree of dicts (with str keys) and lists; the same tree gives the same bytes.
 
     Leaves are None, bool, int, float, str, bytes, NumPy arrays of bool, int, uint or float, and pyarrow Arrays,
-    Schemas and Tables. The order of a dict's keys is kept, and so is part of the tree.
+    Schemas and Tables. The order of a dict's keys is kept, and so is part of the tree. With a codec there are
+    fewer bytes.
 
     >>> blob = pack({"n": 3, "sums": np.array([1.5, 2.5])})
     >>> unpack(blob)
     {'n': 3, 'sums': array([1.5, 2.5])}
     """
-    writer = _Writer()
+    writer = _Writer(codec is not None)
     node = writer.write(tree, 1, None)
     # surrogatepass: a Python string may hold lone surrogates, and a JSON escape could join two of them into one.
     text = json.dumps(node, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     header = text.encode("utf-8", "surrogatepass")
     header += b" " * (-(_PREFIX + len(header)) % _ALIGN)
-    fixed = _FIXED.pack(_MAGIC, VERSION, _PLAIN, 0, len(header), writer.end)
-    return b"".join([fixed, _checksum(fixed, header, *writer.pieces), header, *writer.pieces])
+    number, pieces, size = _PLAIN, writer.pieces, writer.end
+    if codec is not None:
+        payload = b"".join(pieces)
+        chosen = suited(payload) if codec == "auto" else codec
+        pieces = [_DECODED.pack(writer.decoded), squeeze(payload, chosen)]
+        number, size = CODECS[chosen.name], sum(map(len, pieces))
+    fixed = _FIXED.pack(_MAGIC, VERSION, number, 0, len(header), size)
+    return b"".join([fixed, _checksum(fixed, header, *pieces), header, *pieces])
 
 
 def unpack(data: bytes | bytearray | memoryview, *, limit: int | None = None, copy: bool = True) -> Any:
     """The tree that `pack` was given; `StateCorrupt` says what is wrong with anything else.
 
     A state that declares more than `limit` bytes is refused before it is looked at. Arrays are writable copies, or
-    with `copy=False` read-only views of `data`.
+    with `copy=False` read-only views of `data` where it has no codec.
 
     >>> unpack(pack([1, None]))
     [1, None]
@@ -81,22 +96,24 @@ def unpack(data: bytes | bytearray | memoryview, *, limit: int | None = None, co
     ...
     muntin.errors.StateCorrupt: the state declares 64 bytes and has 63. Restore from another snapshot.
     """
-    header, payload = _open(memoryview(data).toreadonly().cast("B"), limit)
+    header, payload, decoded = _open(memoryview(data).toreadonly().cast("B"), limit)
     try:
         node = json.loads(str(header, "utf-8", "surrogatepass"), object_pairs_hook=_unique, parse_constant=_no_constant)
     except StateCorrupt:
         raise
     except (ValueError, RecursionError) as error:
         raise StateCorrupt(f"the header of the state is not JSON that can be read: {error}. {_AGAIN}") from error
-    reader = _Reader(payload, copy)
+    reader = _Reader(payload, copy, decoded)
     tree = reader.read(node, 1, None)
     if reader.end != len(payload):
         raise StateCorrupt(f"the state's payload has {len(payload)} bytes and its header uses {reader.end}. {_AGAIN}")
+    if reader.room:
+        raise StateCorrupt(f"the state's arrays have {reader.room} bytes fewer than the {decoded} declared. {_AGAIN}")
     return tree
 
 
-def _open(data: memoryview, limit: int | None) -> tuple[memoryview, memoryview]:
-    """Header and payload of a state whose prefix and checksum are right."""
+def _open(data: memoryview, limit: int | None) -> tuple[memoryview, memoryview, int]:
+    """Header and payload of a state whose prefix and checksum are right, and how large its encoded arrays will be."""
     if len(data) < _PREFIX:
         raise StateCorrupt(f"the state has {len(data)} bytes, fewer than the {_PREFIX} of its prefix. {_AGAIN}")
     magic, version, codec, flags, header, payload = _FIXED.unpack_from(data)
@@ -109,8 +126,8 @@ def _open(data: memoryview, limit: int | None) -> tuple[memoryview, memoryview]:
         )
     if version < 1:
         raise StateCorrupt(f"the state has format version {version}, and the first is 1. {_AGAIN}")
-    if codec != _PLAIN:
-        raise StateCorrupt(f"the state has codec {codec}, this Muntin reads only {_PLAIN}. Use a newer Muntin.")
+    if codec != _PLAIN and codec not in CODECS.values():
+        raise StateCorrupt(f"the state has codec {codec}, this Muntin knows 0 to {max(CODECS.values())}. {_NEWER}")
     if flags:
         raise StateCorrupt(f"the state has flags {flags:#04x}, this Muntin knows none. Use a newer Muntin.")
     declared = _PREFIX + header + payload
@@ -124,7 +141,20 @@ def _open(data: memoryview, limit: int | None) -> tuple[memoryview, memoryview]:
     right = _checksum(data[: _FIXED.size], data[_PREFIX:])
     if found != right:
         raise StateCorrupt(f"the state's checksum is {found.hex()} and should be {right.hex()}. {_AGAIN}")
-    return data[_PREFIX : _PREFIX + header], data[_PREFIX + header :]
+    head, rest = data[_PREFIX : _PREFIX + header], data[_PREFIX + header :]
+    if codec == _PLAIN:
+        return head, rest, 0
+    if len(rest) < _DECODED.size or rest[_DECODED.size : _DECODED.size + 1] != bytes([codec]):
+        raise StateCorrupt(f"the state's payload of {len(rest)} bytes does not begin as one of codec {codec}. {_AGAIN}")
+    (decoded,) = _DECODED.unpack_from(rest)
+    most = machine_limit() if limit is None else limit
+    if declared + decoded > most:
+        raise StateCorrupt(
+            f"the state declares {decoded} bytes of arrays, over the limit of {most}. Raise limit if you trust its "
+            "source."
+        )
+    inside: Any = expand(rest[_DECODED.size :], most)
+    return head, memoryview(inside).toreadonly(), decoded
 
 
 def _checksum(*parts: Any) -> bytes:
@@ -137,9 +167,11 @@ def _checksum(*parts: Any) -> bytes:
 class _Writer:
     """Turns a tree into the nodes of the header, and keeps the buffers of the payload."""
 
-    def __init__(self) -> None:
+    def __init__(self, coded: bool) -> None:
         self.pieces: list[Any] = []
         self.end = 0
+        self.coded = coded
+        self.decoded = 0
 
     def write(self, value: Any, depth: int, where: _Where) -> Any:
         # Types are compared exactly: a subclass (np.float64, a masked array, a defaultdict) would come back as another.
@@ -181,6 +213,9 @@ class _Writer:
         raw = flat.view(np.uint8)
         if dtype.kind == "b":
             raw = (raw != 0).view(np.uint8)  # a view of other bytes as bool may hold more than 0 and 1
+        if self.coded:
+            self.decoded += len(raw)
+            return ["coded", dtype.str, list(value.shape), *self.put(encode(raw.view(dtype)))]
         return ["array", dtype.str, list(value.shape), *self.put(raw)]
 
     def arrow(self, value: Any, where: _Where) -> list[Any]:
@@ -213,10 +248,11 @@ class _Writer:
 class _Reader:
     """Turns the nodes of a header, none of which is trusted, into a tree."""
 
-    def __init__(self, payload: memoryview, copy: bool) -> None:
+    def __init__(self, payload: memoryview, copy: bool, room: int) -> None:
         self.payload = payload
         self.copy = copy
         self.end = 0
+        self.room = room  # what encoded arrays may still take
 
     def read(self, node: Any, depth: int, where: _Where) -> Any:
         kind = type(node)
@@ -241,6 +277,8 @@ class _Reader:
                 return bytes(self.take(offset, length, where))
             case ["array", str(dtype), list(shape), offset, length]:
                 return self.array(dtype, shape, self.take(offset, length, where), where)
+            case ["coded", str(dtype), list(shape), offset, length]:
+                return self.decoded(dtype, shape, self.take(offset, length, where), where)
             case ["arrow-array" | "arrow-schema" | "arrow-table" as kind, offset, length]:
                 return self.arrow(kind, self.take(offset, length, where), where)
         raise StateCorrupt(f"{_shown(where)} is {reprlib.repr(node)}, which means nothing in a state. {_AGAIN}")
@@ -273,6 +311,19 @@ class _Reader:
         except (ValueError, OverflowError) as error:  # too many dimensions, or a size beyond NumPy's next to a 0
             raise StateCorrupt(f"{_shown(where)} has the shape {reprlib.repr(shape)}: {error}. {_AGAIN}") from error
         return view.astype(dtype.newbyteorder("=")) if self.copy else view
+
+    def decoded(self, name: str, shape: list[Any], raw: memoryview, where: _Where) -> npt.NDArray[Any]:
+        dtype = _DTYPES.get(name)
+        right = all(type(size) is int and size >= 0 for size in shape)
+        if dtype is None or not right or math.prod(shape) * dtype.itemsize > self.room:
+            raise StateCorrupt(
+                f"{_shown(where)} has the shape {reprlib.repr(shape)} of {reprlib.repr(name)}, and the arrays that the "
+                f"state declares have {self.room} bytes left. {_AGAIN}"
+            )
+        count = math.prod(shape)
+        self.room -= count * dtype.itemsize
+        flat: Any = decode(raw, dtype, count).view(np.uint8)
+        return self.array(name, shape, memoryview(flat), where)
 
     def arrow(self, kind: str, raw: memoryview, where: _Where) -> Any:
         try:
