@@ -16,6 +16,7 @@ from muntin.aggregates import Aggregate
 from muntin.errors import EngineEnded, FrameError, RejectedRows, SpecError, nearest
 from muntin.frames import to_arrow
 from muntin.layout import Layout, layout
+from muntin.metrics import Held, Meter, Metrics
 from muntin.sources import Sources
 from muntin.spec import Spec
 from muntin.stores import asked_for
@@ -72,6 +73,7 @@ class Engine(ABC):
         self._newest: int | None = None
         self._seen: int | None = None
         """The largest time of all rows so far, whichever source they came from."""
+        self._meter = Meter()
         self._since: dict[str, int] = {}
         """From when queries are exact that were added while the engine ran."""
 
@@ -79,6 +81,21 @@ class Engine(ABC):
     def nbytes(self) -> int:
         """The bytes of state, from the sizes of the real buffers; 0 where an engine does not count them."""
         return 0
+
+    def metrics(self) -> Metrics:
+        """What it has done since it began and what it holds: throughput, latency, compressions, bytes.
+
+        >>> import muntin as mt
+        >>> engine = mt.over("ts").window("s", mt.tumbling("1 second"), n=mt.count()).engine()
+        >>> _ = engine.push({"ts": [0, 1, 1_000_000]})
+        >>> engine.metrics().rows, engine.metrics().share_compressed
+        (3, 0.0)
+        """
+        return Metrics.of(self._meter, self.nbytes, self._held())
+
+    def _held(self) -> Held:
+        """What is compressed."""
+        return Held()
 
     def now(self) -> int:
         """The clock, in microseconds."""
@@ -248,6 +265,12 @@ class Engine(ABC):
         raise SpecError(f"{type(self).__name__} cannot change its windows. Use engine='auto'.")
 
     def _run(self, table: pa.Table | None, watermark: int | Literal["auto"] | None, flush: bool) -> pa.Table:
+        start = time.perf_counter()
+        found = self._step(table, watermark, flush)
+        self._meter.step(0 if table is None else table.num_rows, found.num_rows, time.perf_counter() - start)
+        return found
+
+    def _step(self, table: pa.Table | None, watermark: int | Literal["auto"] | None, flush: bool) -> pa.Table:
         if table is not None:
             table = self._fit(table)
         if self._layout is None:  # no batch has come, so there is nothing to report, and its columns are unknown

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from muntin.aggregates import Aggregate
+from muntin.compression import Compression, compression
 from muntin.errors import SpecError, nearest
 from muntin.frames import is_spark
 from muntin.units import Measure, duration, show_duration
@@ -56,6 +57,7 @@ class Spec:
     idle: int | None = None
     max_ahead: int | None = ONE_DAY
     queries: tuple[Query, ...] = field(default=())
+    compression: Compression | None = None
 
     # -- building ------------------------------------------------------------------------------------------------
 
@@ -90,6 +92,23 @@ class Spec:
         """
         gone = query_named(self, name)
         return replace(self, queries=tuple(query for query in self.queries if query is not gone))
+
+    def compress(self, after: object, *, codec: str = "auto", lossy: object = None) -> Spec:
+        """This spec with the events that it keeps compressed where their key has not got one for `after` (paper 5's D).
+
+        `after` is a length of event time: 0 compresses at once. Results are the same for every `after`; less memory
+        takes more time. `codec` is `"snappy"`, `"lz4"`, `"zstd"` or `"zstd:9"` with a level, `"none"` for column-wise
+        encodings alone, or `"auto"`. `lossy` lets numbers be off, once they are compressed, by an absolute (`0.5`) or
+        relative (`"1 %"`) error; a dict says it for single columns.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts", by="car").window("w", mt.sliding("3 hours", every="1 minute"), all=mt.collect("speed"))
+        >>> spec.compress("1 minute", codec="zstd:3")
+        over('ts', by='car')
+        .window('w', sliding('3 hours', every='1 minute'), all=collect('speed'))
+        .compress(after='1 minute', codec='zstd:3')
+        """
+        return replace(self, compression=compression(after, codec, lossy))
 
     def _check_name(self, name: object) -> None:
         if not isinstance(name, str) or not name:
@@ -282,6 +301,8 @@ class Spec:
         for query in self.queries:
             named = ", ".join(f"{name}={aggregate!r}" for name, aggregate in query.aggregates)
             lines.append(f".window({query.name!r}, {query.window!r}, {named})")
+        if self.compression is not None:
+            lines.append(f".{self.compression!r}")
         return "\n".join(lines)
 
 

@@ -277,7 +277,7 @@ def test_a_store_is_a_sorted_list(data: Any, keyed: bool) -> None:
             assert found == expected
             assert values == [mirror[place][0] for place in expected]
             keys, starts = np.array([0, 2, 7]), np.array([3, 10, 0])
-            lo, hi = store.ranges(view, keys, starts, starts + 12)
+            lo, hi = view.ranges(keys, starts, starts + 12)
             for k, s, a, b in zip(keys, starts, lo, hi, strict=True):
                 assert found[a:b] == [place for place in expected if place[0] == k and s <= place[1] < s + 12]
             keep = np.array([data.draw(st.integers(0, 2)) > 0 for _ in expected], np.bool_)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import pyarrow as pa
 from muntin.engine import Engine
 from muntin.errors import SpecError
 from muntin.layout import BoundQuery, Layout, layout
+from muntin.metrics import Held
 from muntin.slicing.along.group import AlongGroup
 from muntin.slicing.batch import Batch, Decoder
 from muntin.slicing.change import Change, move_sliced
@@ -35,6 +36,7 @@ from muntin.slicing.straight import Straight
 from muntin.slicing.texts import Forgetting
 from muntin.starting import start_after
 from muntin.state.blob import pack, unpack
+from muntin.state.codecs import Codec
 from muntin.state.written import check_over, over_of, shown, written
 
 __all__ = ["Slicing"]
@@ -109,6 +111,15 @@ class Slicing(Engine):
             return 0
         return self._decoder.nbytes + self._kept.nbytes + sum(store.nbytes for store in self._stores())
 
+    def _held(self) -> Held:
+        return sum((store.compressed() for store in self._kept.cold), Held()) if self._layout is not None else Held()
+
+    @property
+    def _codec(self) -> Codec | Literal["auto"] | None:
+        """The codec of snapshots."""
+        rule = self.spec.compression
+        return None if rule is None else rule.for_states
+
     def slices(self) -> pa.Table:
         """The slices that hold events: start, end, the times of their first and last event, and the number of events.
 
@@ -140,7 +151,10 @@ class Slicing(Engine):
         >>> again.push({"ts": [2, 1_000_000]}).column("n").to_pylist()
         [3]
         """
-        return pack(self._dump())
+        data = pack(self._dump(), self._codec)
+        if self._layout is not None:
+            self._kept.end_step(self._watermark)  # what was opened for it is compressed again
+        return data
 
     def _dump(self) -> dict[str, Any]:
         tree: dict[str, Any] = {"over": over_of(self.spec), "spec": [[*part] for part in written(self.spec)]}
@@ -339,7 +353,7 @@ class Slicing(Engine):
             reports += [self._reported(query, part) for query, part in pairs]
             if self._watermark is not None:
                 self._kept.release_all([(q.index, part.view, self._closed(q, part)) for q, part in pairs])
-        self._kept.end_step()
+        self._kept.end_step(self._watermark)
         table = self._results.table(reports)
         self._forget_silent()
         return table

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch, Column
+from muntin.slicing.cold import ColdEvents
 from muntin.slicing.finish import named_errors
 from muntin.slicing.kept.base import Wins
 from muntin.slicing.pieces import WORTH, Pieces, again, asked_of, from_pieces, pieces_of
@@ -75,13 +76,22 @@ class KeptValues:
         self._layout, self._updates = layout, updates
         self._place = {query: divmod(i, BITS) for i, query in enumerate(queries)}
         counts = [min(BITS, len(queries) - first) for first in range(0, len(queries), BITS)]
-        self.stores = [EventStore(count) for count in counts]
+        self.stores = [self._store(count) for count in counts]
         self._batch: Batch | None = None
         self._new = 0  # rows that came in this step
         self._folded: dict[object, list[str]] = {}
         self.worth = WORTH
         """From how many events on, times aggregates, that a step would aggregate again, slices are cached."""
         self._taken: list[npt.NDArray[np.uint64]] = []
+
+    def _store(self, queries: int = BITS) -> EventStore:
+        rule = self._layout.spec.compression
+        return EventStore(queries) if rule is None else ColdEvents(rule, queries)
+
+    @property
+    def cold(self) -> list[ColdEvents]:
+        """The stores that compress."""
+        return [store for store in self.stores if isinstance(store, ColdEvents)]
 
     @property
     def nbytes(self) -> int:
@@ -91,7 +101,7 @@ class KeptValues:
     @property
     def turned(self) -> tuple[int, int]:
         """How many events were let go so far, and how many are held."""
-        return sum(store.dropped for store in self.stores), sum(len(store) for store in self.stores)
+        return sum(store.dropped for store in self.stores), sum(store.held for store in self.stores)
 
     def live_keys(self, live: Bools) -> None:
         """Mark the keys with events."""
@@ -114,7 +124,7 @@ class KeptValues:
         `queries` says which queries go on, and under which numbers. The bits of the others are free again, and `join`
         gives them to queries that are new.
         """
-        self.stores = [EventStore() for _ in tree["stores"]]
+        self.stores = [self._store() for _ in tree["stores"]]
         for store, part in zip(self.stores, tree["stores"], strict=True):
             store.load(part, kinds)
         places = {query: (store, bit) for query, store, bit in tree["places"]}
@@ -140,7 +150,7 @@ class KeptValues:
         found = [self._place[near][0]] if near is not None else [at for at in range(len(self.stores)) if self._free(at)]
         if not found:
             found = [len(self.stores)]
-            self.stores.append(EventStore(1))
+            self.stores.append(self._store(1))
         store = found[0]
         self._place[query] = store, self._free(store)[0]
         self.stores[store].widen(self._place[query][1])
@@ -182,9 +192,11 @@ class KeptValues:
                 store.insert(self._batch, index, taken[index])
         self._batch = None
 
-    def end_step(self) -> None:
-        """What comes next is another step."""
+    def end_step(self, time: int | None = None) -> None:
+        """What comes next is another step; what is to be compressed by a time is."""
         self._new = 0
+        for store in self.stores:
+            store.settle(time)
 
     def view(self, query: int) -> View:
         """The events that a query has taken and still needs."""
@@ -209,17 +221,30 @@ class KeptValues:
         self, query: int, bound: BoundQuery, names: list[str], key: Int64s, start: Int64s, end: Int64s
     ) -> dict[str, pa.Array]:
         """Aggregates over the events of a key between two times, for many windows at once."""
-        store, _ = self._place[query]
-        view = self.view(query)
-        lo, hi = self.stores[store].ranges(view, key, start, end)
-        return self.values(bound, names, view, lo, hi, None)
+        store, bit = self._place[query]
+        found: list[dict[str, pa.Array]] = []
+        places: list[Int64s] = []
+        for view, some in self.stores[store].views(bit, key):
+            if some is None:
+                return self.values(bound, names, view, *view.ranges(key, start, end), None)
+            found.append(self.values(bound, names, view, *view.ranges(key[some], start[some], end[some]), None))
+            places.append(some)
+        back = pa.array(np.argsort(np.concatenate(places)))
+        return {name: pa.concat_arrays([part[name] for part in found]).take(back) for name in names}
 
     def events_between(
         self, query: int, bound: BoundQuery, names: list[str], key: Int64s, start: Int64s, end: Int64s
     ) -> dict[str, Int64s]:
         """What stands for the events behind each value that `between` gives."""
-        view = self.view(query)
-        return self.events(bound, names, view, *view.ranges(key, start, end), None)
+        store, bit = self._place[query]
+        found = {name: np.zeros(len(key), np.int64) for name in names}
+        for view, some in self.stores[store].views(bit, key):
+            if some is None:
+                return self.events(bound, names, view, *view.ranges(key, start, end), None)
+            part = self.events(bound, names, view, *view.ranges(key[some], start[some], end[some]), None)
+            for name in names:
+                found[name][some] = part[name]
+        return found
 
     def events(
         self, bound: BoundQuery, names: list[str], view: View, lo: Int64s, hi: Int64s, take: Int64s | None
@@ -317,9 +342,8 @@ class KeptValues:
         """A query needs no events before a time, or before one time per key."""
         if time is None:
             return
-        view = self.view(query)
-        keep = view.time >= (time[view.key] if isinstance(time, np.ndarray) else time)
-        self.release(query, view, keep)
+        store, bit = self._place[query]
+        self.stores[store].drop_before(bit, time)
 
 
 class EventColumns(Protocol):

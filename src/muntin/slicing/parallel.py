@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from muntin.engine import AUTO, Engine
 from muntin.errors import SpecError
 from muntin.layout import Layout, layout
+from muntin.metrics import Held
 from muntin.slicing.engine import Slicing
 from muntin.slicing.late import LateRows
 from muntin.slicing.spread import key_hashes
@@ -68,6 +69,9 @@ class Parallel(Engine):
     def nbytes(self) -> int:
         """The bytes of state of all parts."""
         return sum(part.nbytes for part in self._parts)
+
+    def _held(self) -> Held:
+        return sum((part._held() for part in self._parts), Held())
 
     def slices(self) -> pa.Table:
         """The slices of all parts that hold events, by time. See `Slicing.slices`."""

@@ -7,7 +7,7 @@ of the columns that stands after the first new row.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from muntin.slicing.covered import Cover
 from muntin.slicing.sorting import sorting
 from muntin.slicing.views import NO_INTS, Measured, View, flat
 
-__all__ = ["EventStore"]
+__all__ = ["VALUE", "EventStore"]
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -31,7 +31,7 @@ MANY = 4_096  # rows whose room is not held for nothing
 _ALL = (1 << 64) - 1
 
 # Names of the columns of a store: the five of its own, then values, whether they are there, measures, their nulls.
-_VALUE, _VALID, _MEASURE, _NULL = "value ", "valid ", "measure ", "null "
+VALUE, _VALID, _MEASURE, _NULL = "value ", "valid ", "measure ", "null "
 _OWN: dict[str, Any] = {"key": np.int64, "time": np.int64, "seq": np.int64, "taken": np.uint64}
 
 
@@ -123,7 +123,7 @@ class EventStore:
     def _column(self, name: str, index: Int64s | slice | None) -> Column:
         if name not in self._kinds:  # before the first row the types are not known, and nothing is asked of them
             return Column(pa.null(), np.empty(0, np.int64), None)
-        values = self._live(_VALUE + name)
+        values = self._live(VALUE + name)
         valid = self._live(_VALID + name) if _VALID + name in self._arrays else None
         if index is not None:
             values, valid = values[index], None if valid is None else valid[index]
@@ -160,24 +160,24 @@ class EventStore:
         self._head, self._tail = 0, len(self._arrays["key"])
         self._inserted = self._tail
         self._some = int(np.bitwise_or.reduce(self._arrays["taken"]))
-        self._kinds = {name: kind for name, kind in kinds.items() if _VALUE + name in self._arrays}
+        self._kinds = {name: kind for name, kind in kinds.items() if VALUE + name in self._arrays}
 
     def live_codes(self, column: str, live: Bools) -> None:
         """Mark the texts of a column that events have."""
-        if _VALUE + column in self._arrays:
-            live[self._live(_VALUE + column)] = True
+        if VALUE + column in self._arrays:
+            live[self._live(VALUE + column)] = True
 
     def renumber_codes(self, column: str, moved: Int64s) -> None:
         """Take over new codes of a column."""
-        if _VALUE + column in self._arrays:
-            codes = self._live(_VALUE + column)
+        if VALUE + column in self._arrays:
+            codes = self._live(VALUE + column)
             codes[...] = np.maximum(moved[codes], 0)
 
     # -- other queries ---------------------------------------------------------------------------------------------
 
     def keep_columns(self, values: Collection[str], measures: Collection[str]) -> None:
         """Forget the columns that no query reads any more."""
-        stay = {prefix + name for prefix in (_VALUE, _VALID) for name in values}
+        stay = {prefix + name for prefix in (VALUE, _VALID) for name in values}
         stay |= {prefix + name for prefix in (_MEASURE, _NULL) for name in measures} | {*_OWN, "order"}
         self._arrays = {name: array for name, array in self._arrays.items() if name in stay}
         self._kinds = {name: kind for name, kind in self._kinds.items() if name in values}
@@ -248,7 +248,7 @@ class EventStore:
         for name, column in batch.values.items():
             if name not in self._kinds:
                 self._kinds[name] = replace(column, values=column.values[:0], valid=None)
-            columns[_VALUE + name] = column.values
+            columns[VALUE + name] = column.values
             if column.valid is not None:
                 columns[_VALID + name] = column.valid
         for name, (values, null) in batch.measures.items():
@@ -393,6 +393,23 @@ class EventStore:
         if len(self._arrays["key"]) > MANY:
             self._arrays = {name: np.empty(0, array.dtype) for name, array in self._arrays.items()}
 
-    def ranges(self, view: View, keys: Int64s, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
-        """Where in the view the events of a key with start <= time < end are."""
-        return view.ranges(keys, starts, ends)
+    def drop_before(self, bit: int, time: Any) -> None:
+        """A query needs no events before a time, or before one time per key."""
+        view = self.view(bit)
+        keep = view.time >= (time[view.key] if isinstance(time, np.ndarray) else time)
+        if not keep.all():
+            self.release(bit, view, keep)
+
+    # -- what a store that compresses does otherwise (`muntin.slicing.cold`) -----------------------------------------
+
+    @property
+    def held(self) -> int:
+        """How many events are held."""
+        return len(self)
+
+    def views(self, bit: int, keys: Int64s) -> Iterator[tuple[View, Int64s | None]]:
+        """Views that have the events of these keys, each with the places of its keys; None: all of them."""
+        yield self.view(bit), None
+
+    def settle(self, time: int | None) -> None:
+        """The end of a step, at a time."""

@@ -33,8 +33,10 @@ class Loss:
     error: float
     relative: bool = False
 
-    def __str__(self) -> str:
-        return f"{100 * self.error:g} %" if self.relative else f"{self.error:g}"
+    @property
+    def given(self) -> float | str:
+        """As it is written."""
+        return f"{100 * self.error:g} %" if self.relative else self.error
 
     def rounded(self, values: Array) -> Array:
         """The values, each no further from what it was than stated; NaN and infinities stay.
