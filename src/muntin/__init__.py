@@ -29,6 +29,7 @@ from muntin.aggregates.runs import Mode as mode
 from muntin.aggregates.runs import NthSmallest as nth_smallest
 from muntin.aggregates.runs import Quantile as quantile
 from muntin.errors import (
+    BudgetExceeded,
     EngineEnded,
     FrameError,
     MuntinError,
@@ -55,6 +56,7 @@ __version__ = "0.1.0"
 __all__ = [
     "VALUE",
     "Aggregate",
+    "BudgetExceeded",
     "ContextAwareWindow",
     "ContextFreeWindow",
     "EngineEnded",

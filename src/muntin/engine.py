@@ -91,7 +91,11 @@ class Engine(ABC):
         >>> engine.metrics().rows, engine.metrics().share_compressed
         (3, 0.0)
         """
-        return Metrics.of(self._meter, self.nbytes, self._held())
+        return Metrics.of(self._meter, self.nbytes, self._held(), self._chosen())
+
+    def _chosen(self) -> list[tuple[int, str | None]]:
+        """The D in use and the codec, for each store that compresses."""
+        return []
 
     def _held(self) -> Held:
         """What is compressed."""

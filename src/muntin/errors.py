@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "BudgetExceeded",
     "EngineEnded",
     "FrameError",
     "MuntinError",
@@ -76,6 +77,20 @@ class StateCorrupt(MuntinError, ValueError):
     >>> issubclass(StateCorrupt, ValueError)
     True
     """
+
+
+class BudgetExceeded(MuntinError, MemoryError):
+    """State that does not fit the budget of `Spec.memory`, however it is compressed.
+
+    The step was done: `results` has what it gave, and `needed` says how many bytes the state takes.
+
+    >>> BudgetExceeded("too much", 5, None).needed
+    5
+    """
+
+    def __init__(self, message: str, needed: int, results: object) -> None:
+        super().__init__(message)
+        self.needed, self.results = needed, results
 
 
 class RejectedRows(UserWarning):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from muntin.compression import NEVER
+
 __all__ = ["Held", "Meter", "Metrics"]
 
 
@@ -96,6 +98,10 @@ class Metrics:
     """Keys whose kept events are compressed now."""
     keys: int
     """Keys that have kept events, where events may be compressed."""
+    after: int | None
+    """The D in use, in microseconds, the smallest of several threads; None: nothing is compressed."""
+    codec: str | None
+    """The codec in use; None: nothing was compressed yet."""
 
     @property
     def share_compressed(self) -> float:
@@ -103,8 +109,9 @@ class Metrics:
         return self.keys_compressed / self.keys if self.keys else 0.0
 
     @classmethod
-    def of(cls, meter: Meter, nbytes: int, held: Held) -> Metrics:
-        """What was counted, and what is held."""
+    def of(cls, meter: Meter, nbytes: int, held: Held, chosen: list[tuple[int, str | None]]) -> Metrics:
+        """What was counted, what is held, and the D and codec of each store that compresses."""
+        after = min((after for after, _ in chosen), default=NEVER)
         return cls(
             meter.rows,
             meter.results,
@@ -120,4 +127,6 @@ class Metrics:
             held.bytes_open,
             held.keys_compressed,
             held.keys,
+            None if after >= NEVER else after,
+            next((codec for _, codec in chosen if codec is not None), None),
         )

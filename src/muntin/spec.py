@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from muntin.aggregates import Aggregate
-from muntin.compression import Compression, compression
+from muntin.compression import Compression, compression, targeted
 from muntin.errors import SpecError, nearest
 from muntin.frames import is_spark
-from muntin.units import Measure, duration, show_duration
+from muntin.units import Measure, duration, number_of_bytes, show_duration
 from muntin.windows import Window
 
 if TYPE_CHECKING:
@@ -109,6 +109,36 @@ class Spec:
         .compress(after='1 minute', codec='zstd:3')
         """
         return replace(self, compression=compression(after, codec, lossy))
+
+    def memory(self, budget: object, *, codec: str = "auto", lossy: object = None) -> Spec:
+        """This spec with a budget for the state of each of its engines, such as `"2 GiB"`, instead of an `after`.
+
+        An engine moves `after` (and the codec, where it is `"auto"`) so that its state fits, as `engine.nbytes` counts
+        it after each step; `engine.metrics()` and `engine.explain()` tell what it chose. If the state does not fit
+        even where all is compressed at once, `BudgetExceeded` says how much it needs.
+
+        >>> import muntin as mt
+        >>> mt.over("ts", by="car").window("w", mt.tumbling("1 day"), all=mt.collect("speed")).memory("2 GiB")
+        over('ts', by='car')
+        .window('w', tumbling('1 day'), all=collect('speed'))
+        .memory(2147483648)
+        """
+        return replace(self, compression=compression(None, codec, lossy, number_of_bytes(budget, "memory")))
+
+    def target(self, *, latency: object = None, throughput: float | None = None) -> Spec:
+        """This spec with a service level: as much is compressed as leaves answers in time and the rate of rows.
+
+        `latency` is the time from a push to its results, `throughput` is in rows per second. Both are measured while
+        the engine runs, so what it chooses depends on the machine; the results do not.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts", by="car").window("w", mt.tumbling("1 day"), all=mt.collect("speed"))
+        >>> spec.target(latency="50 ms")
+        over('ts', by='car')
+        .window('w', tumbling('1 day'), all=collect('speed'))
+        .target(latency=0.05)
+        """
+        return replace(self, compression=targeted(self.compression, latency, throughput))
 
     def _check_name(self, name: object) -> None:
         if not isinstance(name, str) or not name:

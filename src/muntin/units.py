@@ -16,7 +16,19 @@ import numpy as np
 
 from muntin.errors import SpecError
 
-__all__ = ["MAX_TIME", "MIN_TIME", "Length", "Measure", "duration", "length", "microseconds", "moment", "show_duration"]
+__all__ = [
+    "MAX_TIME",
+    "MIN_TIME",
+    "Length",
+    "Measure",
+    "duration",
+    "length",
+    "microseconds",
+    "moment",
+    "number_of_bytes",
+    "show_bytes",
+    "show_duration",
+]
 
 MIN_TIME = -62_135_596_800_000_000
 """The first microsecond of year 1."""
@@ -28,6 +40,7 @@ _UNITS = {"week": 604_800_000_000, "day": 86_400_000_000, "hour": 3_600_000_000,
 _SHORT = {"w": "week", "d": "day", "h": "hour", "hr": "hour", "m": "minute", "min": "minute", "s": "second",
           "sec": "second", "ms": "millisecond", "us": "microsecond", "µs": "microsecond",
           "μs": "microsecond"}  # fmt: skip
+_BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _ROWS = {"row", "rows", "tuple", "tuples"}
 _PART = re.compile(r"\s*([+-]?\d+(?:[._]\d+)*)\s*([A-Za-zµμ]+)\s*,?")
 _KNOWN = "microseconds, milliseconds, seconds, minutes, hours, days, weeks or rows"
@@ -150,6 +163,32 @@ def moment(micros: int) -> dt.datetime:
     '1970-01-01T00:00:01+00:00'
     """
     return _EPOCH + dt.timedelta(microseconds=min(micros, MAX_TIME))
+
+
+def number_of_bytes(value: object, what: str) -> int:
+    """Read a number of bytes: `"2 GiB"`, `"500 MB"` or an integer.
+
+    >>> number_of_bytes("2 GiB", "memory"), number_of_bytes("1.5 kB", "memory")
+    (2147483648, 1500)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", value) if isinstance(value, str) else None
+    if match and match[2] in _BYTES:
+        found = int(Decimal(match[1]) * _BYTES[match[2]])
+    else:
+        found = value if isinstance(value, int) and not isinstance(value, bool) else 0
+    if found < 1:
+        raise SpecError(f"{what} takes a number of bytes such as '2 GiB' ({', '.join(_BYTES)}), got {value!r}.")
+    return found
+
+
+def show_bytes(count: int) -> str:
+    """A number of bytes as a text that `number_of_bytes` reads, rounded up.
+
+    >>> show_bytes(2_147_483_648), show_bytes(1_700_000)
+    ('2.0 GiB', '1.7 MiB')
+    """
+    name, size = next(((n, s) for n, s in reversed(_BYTES.items()) if "i" in n and count >= s), ("B", 1))
+    return f"{count} B" if size == 1 else f"{-(-10 * count // size) / 10:.1f} {name}"
 
 
 def show_duration(micros: int) -> str:

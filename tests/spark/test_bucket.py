@@ -90,6 +90,42 @@ def test_a_bucket_that_moves_and_fails_equals_the_reference(spec: mt.Spec, data:
             assert late == rows_of(expected.late[i]), f"late rows of step {i}"
 
 
+@settings(max_examples=30, deadline=None)
+@given(specs(mixes=MIXES[:2]), st.data())
+def test_a_bucket_goes_on_under_another_rule_of_compression(spec: mt.Spec, data: Any) -> None:
+    rules = [spec, spec.compress(0), spec.compress("3 us", codec="zstd"), spec.compress("20 us", codec="snappy")]
+    steps = [(batch, None) for batch in data.draw(cuts(data.draw(streams())))]
+    expected = run(spec, steps)
+    store = Memory()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buckets, "_MOST_STEPS", data.draw(st.sampled_from([1, 3, 64])))
+        for i, (batch, watermark) in enumerate(steps):
+            patch.setattr(buckets, "_ENGINES", OrderedDict())
+            rows = [batch] if batch.num_rows else []
+            results, late = call(data.draw(st.sampled_from(rules)), store, rows, watermark)
+            assert (results, late) == (rows_of(expected.results[i]), rows_of(expected.late[i])), f"step {i}"
+
+
+def test_blobs_are_smaller_with_compress(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = mt.over("ts", by="key").window("w", mt.tumbling("1 day"), all=mt.collect("x"))
+    n = 20_000
+    columns = {name: pa.nulls(n, SCHEMA.field(name).type) for name in SCHEMA.names}
+    columns |= {"ts": pa.array(np.arange(n) * 1000), "x": pa.array(np.arange(n) % 7)}
+    columns["key"] = pa.array(np.arange(n) % 50).cast(pa.string())
+    sizes = []
+    for rule in (spec, spec.compress("1 s")):
+        monkeypatch.setattr(buckets, "_ENGINES", OrderedDict())
+        store = Memory()
+        for first in (0, n // 2):
+            call(rule, store, [pa.table(columns, schema=SCHEMA).slice(first, n // 2)], None)
+        assert store.base is not None
+        assert store.steps
+        sizes.append((len(store.base), sum(map(len, store.steps.values()))))
+    (plain, steps), (packed, fewer) = sizes
+    assert packed < plain / 8
+    assert fewer < steps / 3
+
+
 def test_a_batch_on_the_same_worker_reads_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "_ENGINES", OrderedDict())
     spec = mt.over("ts", by="key").window("w", mt.tumbling("1 s"), n=mt.count())

@@ -1,4 +1,4 @@
-"""`python -m muntin.bench [NAME ...] [--rows N]`: the embedded engine, its aggregate stores, and splits of slices."""
+"""`python -m muntin.bench [NAME ...] [--rows N]`: the embedded engine, its stores, splits, compression."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench import splits, store
+from muntin.bench import compression, splits, store
 from muntin.bench.engine import WORKLOADS, measure
 
 
@@ -18,8 +18,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--slices", type=int, default=100_000, help="slices in a window, for the stores")
+    parser.add_argument("--vehicles", type=float, default=0.5, help="new vehicles a second, about, for compression")
     given = parser.parse_args()
     console = Console()
+    if not given.words or "compression" in given.words:
+        compressed(console, given.vehicles)
+        if given.words == ["compression"]:
+            return
     if not given.words or "store" in given.words:
         stores(console, given.slices, given.rounds)
         if given.words == ["store"]:
@@ -41,6 +46,31 @@ def main() -> None:
         table.add_row(workload.name, f"[{style}]{shown}[/]", f"{workload.target}", *cells)
         console.print(f"{workload.name}: {shown} × floor (at least {workload.target})")
     console.print(table)
+
+
+def compressed(console: Console, vehicles: float) -> None:
+    """Compressed kept events for several D beside none (paper 5)."""
+    found = compression.measure(per_second=vehicles)
+    table = Table(title="stops of vehicles over 3 hours, every minute; ratios to no compression in the same run")
+    rates = [f"latency at {rate:g}" for rate in compression.RATES]
+    for name in ("D", "memory", "at most", "kept", "throughput", "at least", *rates, "share", "compr.", "decompr."):
+        table.add_column(name, justify="right")
+    none = found[0]
+    for part in found:
+        most, least, _ = compression.BOUNDS.get(part.after, (1, 0, 0))
+        state, speed = part.state / none.state, part.throughput / none.throughput
+        cells = [
+            f"[{'green' if state <= most else 'red'}]{state:.2f}[/]",
+            f"{most:.2f}",
+            f"{part.kept / none.kept:.2f}",
+        ]
+        cells += [f"[{'green' if speed >= least else 'red'}]{speed:.2f}[/]", f"{least:.2f}" if least else ""]
+        cells += [f"{part.latency[rate] / none.latency[rate]:.2f}" for rate in compression.RATES]
+        table.add_row(part.after, *cells, f"{part.share:.2f}", f"{part.compressions:,}", f"{part.decompressions:,}")
+    console.print(table)
+    console.print(
+        f"without compression: {none.throughput:,.0f} rows/s, {none.state:,.0f} bytes, {none.results:,} results"
+    )
 
 
 def split_costs(console: Console, rows: int, rounds: int) -> None:

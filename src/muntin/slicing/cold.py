@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from muntin.compression import Compression
+from muntin.compression import NEVER, Compression
 from muntin.metrics import Held
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.compaction import kept_ids
@@ -108,6 +108,8 @@ class Writer:
 
     rule: Compression
     codec: Codec | None = None
+    strong: Codec | None = None
+    """The codec where others did not do."""
     left: int = 0
     how: dict[str, str] = field(default_factory=dict)
 
@@ -118,7 +120,7 @@ class Writer:
         self.left -= 1
         coded = {name: self._encoded(name, values, kinds) for name, values in columns.items()}
         if self.codec is None:
-            self.codec = self.rule.given or suited(max(coded.values(), key=len))
+            self.codec = self.strong or self.rule.given or suited(max(coded.values(), key=len))
         return {name: squeeze(data, self.codec) for name, data in coded.items()}
 
     def _encoded(self, name: str, values: Array, kinds: dict[str, Column]) -> bytes:
@@ -152,7 +154,7 @@ class ColdEvents(EventStore):
 
     def __init__(self, rule: Compression, queries: int = 64) -> None:
         super().__init__(queries)
-        self.rule = rule
+        self.rule, self.after = rule, rule.after
         self._compressions = self._decompressions = self._written = self._read = 0
         self.writer = Writer(rule)
         self._chunks: dict[int, Chunk] = {}
@@ -406,9 +408,9 @@ class ColdEvents(EventStore):
         """The end of a step, at a time: keys that were not touched for D are compressed, the oldest first."""
         if time is not None:
             self._latest = time if self._latest is None else max(self._latest, time)
-        if self._latest is None:
+        if self._latest is None or self.after >= NEVER:
             return
-        aged = self._latest - 4 * max(2 * self.rule.after, self._period, SECOND)
+        aged = self._latest - 4 * max(2 * self.after, self._period, SECOND)
         small = [number for number, chunk in self._chunks.items() if chunk.rows < SMALL and chunk.newest < aged]
         if len(small) > FEW:
             self._open(small)
@@ -419,7 +421,7 @@ class ColdEvents(EventStore):
         self._tidy()
         every = View(self, None)
         last = self.time[every.offsets[1:] - 1]
-        waited = np.flatnonzero(last <= self._latest - self.rule.after + self.rule.after // EARLY)
+        waited = np.flatnonzero(last <= self._latest - self.after + self.after // EARLY)
         waited = waited[np.argsort(last[waited], kind="stable")]
         if not len(waited):
             return
@@ -438,10 +440,25 @@ class ColdEvents(EventStore):
         self._arrays = {name: self._live(name)[keep] for name in self._arrays}
         self._changed(rows)
 
+    @property
+    def span(self) -> int:
+        """For how long the key that is open and longest silent has been so."""
+        if self._latest is None or not len(self):
+            return 0
+        return self._latest - int(self.time[View(self, None).offsets[1:] - 1].min())
+
+    def rewrite(self, codec: Codec) -> None:
+        """Compress all that is compressed once more, with another codec, and what comes with it too."""
+        self.writer.strong, self.writer.left = codec, 0
+        for number, chunk in list(self._chunks.items()):
+            arrays = Opened(chunk)
+            self._forget(number)
+            self._freeze(dict(arrays))
+
     def _waiting(self) -> bool:
         """Whether a key was not touched for D."""
         assert self._latest is not None
-        return bool((self.time[View(self, None).offsets[1:] - 1] <= self._latest - self.rule.after).any())
+        return bool((self.time[View(self, None).offsets[1:] - 1] <= self._latest - self.after).any())
 
     def _tidy(self) -> None:
         """Rows that no query needs any more go, and each row has the bits of those that do."""

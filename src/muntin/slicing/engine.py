@@ -8,6 +8,7 @@ Figure 4 asks for these.
 from __future__ import annotations
 
 import copy
+import time
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ from muntin.slicing.batch import Batch, Decoder
 from muntin.slicing.change import Change, move_sliced
 from muntin.slicing.compaction import Compaction
 from muntin.slicing.families import KeptFamily, kept_family
+from muntin.slicing.governor import Governor, chosen
 from muntin.slicing.kept_values import Found, KeptValues
 from muntin.slicing.late import LateRows
 from muntin.slicing.plan import is_along, is_rows, is_sliced
@@ -61,6 +63,9 @@ class Slicing(Engine):
     True
     """
 
+    parts = 1
+    """Among how many engines a budget of memory is divided."""
+
     def _begin(self, bound: Layout) -> None:
         self._bound = bound
         self._decoder = Decoder(bound)
@@ -79,6 +84,9 @@ class Slicing(Engine):
         if self._sliced is not None:
             keeping += self._sliced.keeping
         self._kept = KeptValues(bound, sorted(keeping), self.updates)
+        rule = bound.spec.compression
+        self._governor = Governor(rule) if rule is not None and rule.moves else None
+        self._began: tuple[float, int] | None = None
         self._results = Results(bound, self._decoder.keys)
         self._straight: Straight | None = None
         if self._sliced is not None and len(sliced) == len(queries):
@@ -137,7 +145,14 @@ class Slicing(Engine):
         return slices_table(self._layout, self._sliced, self._decoder.keys)
 
     def _measured(self) -> list[str]:
-        return [] if self._layout is None else self._kept.told([(q.index, q.bound) for q in self._kept_queries])
+        if self._layout is None:
+            return []
+        told = [f"compressed: {chosen(store.after, store.writer.codec)}" for store in self._kept.cold]
+        return told + self._kept.told([(q.index, q.bound) for q in self._kept_queries])
+
+    def _chosen(self) -> list[tuple[int, str | None]]:
+        cold = [] if self._layout is None else self._kept.cold
+        return [(store.after, None if store.writer.codec is None else str(store.writer.codec)) for store in cold]
 
     def snapshot(self) -> bytes:
         """The state of the engine as bytes: versioned, checksummed, without pickle. See `restore`.
@@ -296,6 +311,8 @@ class Slicing(Engine):
 
     def take(self, table: pa.Table, now: int | None) -> LateRows:
         """Decode, judge against the watermark so far and take in; gives the late and rejected rows."""
+        if self._governor is not None:
+            self._began = time.perf_counter(), table.num_rows
         batch, rejected = self._decoder.decode(table, now)
         late = LateRows(self._bound)
         if len(rejected):
@@ -356,7 +373,19 @@ class Slicing(Engine):
         self._kept.end_step(self._watermark)
         table = self._results.table(reports)
         self._forget_silent()
+        if self._governor is not None and not flush:
+            self._govern(self._governor, table)
         return table
+
+    def _govern(self, governor: Governor, results: pa.Table) -> None:
+        """Move D so that budget and service level are kept."""
+        began, rows = self._began or (time.perf_counter(), 0)
+        self._began = None
+        governor.went(rows, results.num_rows, time.perf_counter() - began)
+        if governor.rule.budget is not None:
+            governor.keep(self, governor.rule.budget // self.parts, self._kept.cold, self._watermark, results)
+        for store in self._kept.cold:
+            store.after = governor.after
 
     def _forget_silent(self) -> None:
         """Forget keys and texts that nothing holds any more."""

@@ -63,6 +63,8 @@ class Parallel(Engine):
                 f"over(..., by=...), or leave threads= out."
             )
         self._parts = [Slicing(spec, "manual", store=store, emit=emit) for _ in range(threads)]
+        for part in self._parts:
+            part.parts = threads
         self._pool: ThreadPoolExecutor | None = None
 
     @property
@@ -72,6 +74,9 @@ class Parallel(Engine):
 
     def _held(self) -> Held:
         return sum((part._held() for part in self._parts), Held())
+
+    def _chosen(self) -> list[tuple[int, str | None]]:
+        return [found for part in self._parts for found in part._chosen()]
 
     def slices(self) -> pa.Table:
         """The slices of all parts that hold events, by time. See `Slicing.slices`."""

@@ -118,7 +118,8 @@ class Bucket:
         store, token = self.store, uuid.uuid4().hex
         if head is None:
             head = Head(uuid.uuid4().hex, "", 0, 0, 0, 0, None, None)
-        blob = pack({"previous": head.token, **step._asdict()})
+        rule = self.wanted.spec.compression
+        blob = pack({"previous": head.token, **step._asdict()}, None if rule is None else rule.for_states)
         number, log, base, size = head.step + 1, head.log + len(blob), head.base, head.size
         first = head.step == 0
         # Steps of other windows are never mixed: with them comes a snapshot.
