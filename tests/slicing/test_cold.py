@@ -25,7 +25,7 @@ CODECS = ["auto", "none", "snappy", "lz4", "zstd", "zstd:9"]
 def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Chunks of few rows, which are opened, written anew and put together all the time."""
     if request.param == "tiny":
-        for name, value in {"ROWS": 3, "SMALL": 3, "FEW": 1, "STALE": 10**6, "SECOND": 1, "AGAIN": 2}.items():
+        for name, value in {"ROWS": 3, "SMALL": 3, "FEW": 1, "STALE": 10**6, "AGAIN": 2}.items():
             monkeypatch.setattr(cold, name, value)
     return str(request.param)
 

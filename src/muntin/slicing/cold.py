@@ -38,12 +38,12 @@ Bools = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint64]
 
 ROWS = 1 << 15  # rows of a chunk, about: what is open at once while windows are computed
-SMALL = ROWS // 4
-FEW = 16  # small chunks of keys long silent, from which on they become one
+SMALL = ROWS // 2
+FEW = 4  # small chunks of keys long silent, of about the same size, above which they become one
+PARTS = 6  # of the time between two touches of a key: keys last updated in the same one share a chunk
 STALE = 8  # a chunk is written anew when one in so many of its rows is passed by all windows
 EARLY = 8  # when some keys have waited for D, those that have for all but one part in so many of it go along
 AGAIN = 32  # chunks after which codec and encodings are chosen again
-SECOND = 1_000_000
 
 
 @dataclass
@@ -162,6 +162,7 @@ class ColdEvents(EventStore):
         self._where: npt.NDArray[np.int32] = np.empty(0, np.int32)  # the chunk of each key id; -1: none
         self._needed: dict[int, Any] = {}  # for queries by their bits: the time before which events are passed
         self._latest: int | None = None
+        self._least: int | None = None  # no open key was last updated before; None: it is not known
         self._period = 0  # of event time from the last update of a chunk to the touch that opened it, on average
 
     # -- what is held ----------------------------------------------------------------------------------------------
@@ -244,6 +245,7 @@ class ColdEvents(EventStore):
     def load(self, tree: dict[str, Any], kinds: dict[str, Column]) -> None:
         """Take over the events of a snapshot."""
         super().load(tree, kinds)
+        self._least = None
         self._latest = int(self.time.max()) if len(self) else None
 
     def live_codes(self, column: str, live: Bools) -> None:
@@ -275,6 +277,8 @@ class ColdEvents(EventStore):
         some = slice(None) if index is None else index
         if len(taken):
             newest = int(batch.time[some].max())
+            if self._least is not None:
+                self._least = min(self._least, int(batch.time[some].min()))
             self._latest = newest if self._latest is None else max(self._latest, newest)
             if self._chunks:
                 keys = np.zeros(1, np.int64) if batch.key is None else batch.key[some]
@@ -284,7 +288,8 @@ class ColdEvents(EventStore):
     def _touch(self, numbers: npt.NDArray[np.int32], time: int) -> None:
         touched = [number for number in numbers.tolist() if number >= 0]
         for number in touched:
-            self._period += (max(0, time - self._chunks[number].newest) - self._period) // 8
+            age = max(0, time - self._chunks[number].newest)
+            self._period += (age - self._period) // 8 if self._period else age
         self._open(touched)
 
     def views(self, bit: int, keys: Int64s) -> Iterator[tuple[View, Int64s | None]]:
@@ -318,6 +323,12 @@ class ColdEvents(EventStore):
 
     def drop_before(self, bit: int, time: Any) -> None:
         """A query needs no events before a time, or before one time per key."""
+        if (
+            not isinstance(time, np.ndarray)
+            and not isinstance(before := self._needed.get(bit), np.ndarray)
+            and before == time
+        ):
+            return
         view = super().view(bit)
         keep = view.time >= (time[view.key] if isinstance(time, np.ndarray) else time)
         if not keep.all():
@@ -381,6 +392,7 @@ class ColdEvents(EventStore):
 
     def _merge(self, parts: list[dict[str, Array]]) -> None:
         """Rows of keys that have none in the columns, put where they belong."""
+        self._least = None
         for bit in self._queries:
             if self._cut[bit]:
                 self._common &= ~self._clear(bit)
@@ -410,10 +422,11 @@ class ColdEvents(EventStore):
             self._latest = time if self._latest is None else max(self._latest, time)
         if self._latest is None or self.after >= NEVER:
             return
-        aged = self._latest - 4 * max(2 * self.after, self._period, SECOND)
-        small = [number for number, chunk in self._chunks.items() if chunk.rows < SMALL and chunk.newest < aged]
-        if len(small) > FEW:
-            self._open(small)
+        if self._least is not None and self._least > self._latest - self.after:
+            return  # no key can have waited long enough
+        # Chunks that are touched are so after about a period: those beyond it become fewer, which are read with less.
+        aged = self._latest - max(2 * self._period, self.after)
+        self._join(aged)
         if not len(self):
             return
         if not self._waiting():
@@ -421,24 +434,38 @@ class ColdEvents(EventStore):
         self._tidy()
         every = View(self, None)
         last = self.time[every.offsets[1:] - 1]
-        waited = np.flatnonzero(last <= self._latest - self.after + self.after // EARLY)
+        # Where keys are opened again soon, those that came together stay together: the next touch opens just them.
+        early = self.after // EARLY if self.after > self._period else 0
+        waited = np.flatnonzero(last <= self._latest - self.after + early)
         waited = waited[np.argsort(last[waited], kind="stable")]
         if not len(waited):
             return
         counts = np.diff(every.offsets)
         passed = np.cumsum(counts[waited]) - counts[waited]
-        group = 2 * (passed // ROWS) + (last[waited] >= aged)  # those long silent apart: no touch is to open them
-        heads = np.flatnonzero(np.diff(group, prepend=-1))
+        # Those long silent apart, since no touch is to open them, and others by when they may be touched.
+        silent = last[waited] < aged
+        soon = last[waited] // max(1, self._period // PARTS) if self._period > self.after else np.zeros_like(waited)
+        cut = np.diff(passed // ROWS) + np.diff(np.where(silent, -1, soon)) != 0
+        heads = np.append(0, np.flatnonzero(cut) + 1)
         left = np.ones(len(every.keys), np.bool_)
         left[waited] = False
-        for first, end in zip(heads.tolist(), [*heads[1:].tolist(), len(group)], strict=True):
+        for first, end in zip(heads.tolist(), [*heads[1:].tolist(), len(waited)], strict=True):
             chosen = np.sort(waited[first:end])
             index = expand_ranges(every.offsets[chosen], counts[chosen])[1]
             self._freeze({name: self._live(name)[index] for name in self._arrays})
+        self._least = int(last[left].min()) if left.any() else None
         keep = np.repeat(left, counts)
         rows = int(np.count_nonzero(keep))
         self._arrays = {name: self._live(name)[keep] for name in self._arrays}
         self._changed(rows)
+
+    def _join(self, aged: int) -> None:
+        """Open small chunks of keys long silent where there are several of about the same size: they become one."""
+        sizes: dict[int, list[int]] = {}
+        for number, chunk in self._chunks.items():
+            if chunk.rows < SMALL and chunk.newest < aged:
+                sizes.setdefault(chunk.rows.bit_length() // 2, []).append(number)
+        self._open([number for alike in sizes.values() if len(alike) > FEW for number in alike])
 
     @property
     def span(self) -> int:
@@ -458,7 +485,8 @@ class ColdEvents(EventStore):
     def _waiting(self) -> bool:
         """Whether a key was not touched for D."""
         assert self._latest is not None
-        return bool((self.time[View(self, None).offsets[1:] - 1] <= self._latest - self.after).any())
+        self._least = int(self.time[View(self, None).offsets[1:] - 1].min())
+        return self._least <= self._latest - self.after
 
     def _tidy(self) -> None:
         """Rows that no query needs any more go, and each row has the bits of those that do."""
