@@ -38,6 +38,7 @@ from muntin.errors import (
     SumOverflow,
     UnsupportedAggregate,
 )
+from muntin.rolling import rolling
 from muntin.spec import Spec, over
 from muntin.windows import (
     ContextAwareWindow,
@@ -94,6 +95,7 @@ __all__ = [
     "punctuated",
     "quantile",
     "reference",
+    "rolling",
     "session",
     "sliding",
     "stddev",
