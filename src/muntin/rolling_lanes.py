@@ -78,6 +78,11 @@ def _marks() -> npt.NDArray[np.uint64]:
     return np.zeros(2, np.uint64)
 
 
+def _room(op: Op) -> Array:
+    """Eight vectors."""
+    return np.empty(64, op.wide)
+
+
 def _finish(count: int) -> tuple[Any, ...]:
     """Marks, what a mean is divided by, and the inverse where that is exact: for powers of two."""
     return _marks(), float(count), 1.0 / count if count and count & (count - 1) == 0 else 0.0
@@ -92,7 +97,7 @@ def over_values(op: Op, values: Array, window: int, every: int, final: str, out:
     [1, 1, 0]
     """
     if final == "rescan" or window <= every:  # then windows share nothing, whatever the algorithm
-        _kernel("regular", op)(values, out, window, every, *_finish(window))
+        _kernel("regular", op)(values, out, window, every, _room(op), *_finish(window))
         return
     if final == "subtract_on_evict" and op.name == "mean" and op.source.startswith("int"):
         # Integers come back exactly; only the result is a float.
@@ -107,7 +112,7 @@ def over_values(op: Op, values: Array, window: int, every: int, final: str, out:
     panes, head = divmod(window, step)
     slides = np.empty((count - 1) * (every // step) + panes, stage.wide)
     heads = np.empty(count if head else 0, stage.wide)
-    _kernel("slides", stage)(values, slides, heads, step, head, panes if head else 0, _marks(), _marks())
+    _kernel("slides", stage)(values, slides, heads, step, head, panes if head else 0, _room(stage), _room(stage), _marks(), _marks())
     on_slides = op._replace(source=stage.wide)
     if step == every:
         _sliding(on_slides, slides, heads, panes, window, final, out, encoded)

@@ -20,7 +20,7 @@ from muntin.kernels.final.lane_text import FINISH, Op, column, lane_module, numb
 __all__ = ["blocks"]
 
 _HELPERS = """
-@njit(error_model="numpy")
+@njit(**INNER)
 def begun(x):
     v = take(x, u(0))
     v = shifted_1(v, v)
@@ -28,7 +28,7 @@ def begun(x):
     return v, a, combine(a, shifted_2(a, a))
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def step(c, x, j):
     v = take(x, j + u(7))
     a = combine(shifted_1(c[0], v), v)
@@ -36,14 +36,14 @@ def step(c, x, j):
     return combine(shifted_4(c[2], b), b), (v, a, b)
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def rest(x, o, j, count):
     for k in range(count):
         o = combine(o, take(x, j + k))
     return o
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def report(heads, out, i, o, by, inverse):
     {heads}
     return put_eight(out, i, o, by, inverse)
@@ -116,7 +116,7 @@ def blocks(op: Op, headed: bool) -> str:
     helpers = _HELPERS.format(heads="o = combine(o, take_head(heads, i))" if headed else "pass")
     clean = op.name in ("min", "max")
     load = "cleaned(load(x, i, Z))" if clean else "load(x, i, Z)"
-    helpers = f'\n@njit(error_model="numpy")\ndef take_head(x, i):\n    return {load}\n\n' + helpers
+    helpers = f'\n@njit(**INNER)\ndef take_head(x, i):\n    return {load}\n\n' + helpers
     one = "cleaned(heads[i])" if clean else "heads[i]"
     body = _BODY.format(head=f"o = combine(o, {one})" if headed else "", also=also or "False")
     return lane_module(op, args, body, helpers)

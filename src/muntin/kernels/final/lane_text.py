@@ -41,23 +41,25 @@ from muntin.kernels.lanes import added, any_infinite, cleaned, divided, evens, g
 from muntin.kernels.lanes import splat, store, times
 
 u = np.uint64
+# Without reference counts: arrays that go into a function in a loop would each cost two atomic additions.
+INNER = {{"error_model": "numpy", "forceinline": True, "_nrt": False}}
 shifted_1, shifted_2, shifted_4 = lanes.shifted[1], lanes.shifted[2], lanes.shifted[4]
 turned_1, turned_2, turned_4 = lanes.turned[1], lanes.turned[2], lanes.turned[4]
 combine = {combine}
 Z = np.{wide}(0)
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def take(x, i):
     return {take}
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def one(x, i):
     return {one}
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def vector(x, lo, hi):
     v, j = take(x, lo), lo + u(8)
     if hi - lo >= u(64):
@@ -76,7 +78,7 @@ def vector(x, lo, hi):
     return v
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def reduced(x, lo, hi):
     if hi - lo < u(8):
         a = one(x, lo)
@@ -89,12 +91,12 @@ def reduced(x, lo, hi):
     return lane(combine(v, turned_1(v)))
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def halved(a, b):
     return combine(evens(a, b), odds(a, b))
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def eight(x, lo, size, every, room):
     for k in range(u(8)):
         store(room, k * u(8), vector(x, lo, lo + size))
@@ -106,20 +108,20 @@ def eight(x, lo, size, every, room):
     return halved(halved(a, b), halved(c, d))
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def put(out, i, a, by, inverse):
     {put}
     return {odd_one}
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def put_eight(out, i, v, by, inverse):
     {put_eight}
     store(out, i, v)
     return {odd_eight}
 
 
-@njit(error_model="numpy")
+@njit(**INNER)
 def settle(x, out, i, lo, hi, mark, also):
     {settle}
 
@@ -165,7 +167,7 @@ def lane_module(op: Op, args: list[tuple[str, str]], body: str, helpers: str = "
     )
     kinds = ", ".join(kind for _, kind in args)
     names = ", ".join(name for name, _ in args)
-    head = f'\n@njit([({kinds},)], cache=True, nogil=True, error_model="numpy")\ndef kernel({names}):\n'
+    head = f'\n@njit([({kinds},)], cache=True, nogil=True, error_model="numpy", _nrt=False)\ndef kernel({names}):\n'
     return text + helpers + head + body
 
 

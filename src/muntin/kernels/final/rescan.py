@@ -13,10 +13,10 @@ __all__ = ["ranges", "regular"]
 
 def regular(op: Op) -> str:
     """Windows of `size` values, one every `every` values."""
-    args = [column("x", op.source), written("out", op.wide), number("size"), number("every"), *FINISH]
+    args = [column("x", op.source), written("out", op.wide), number("size"), number("every")]
+    args += [written("room", op.wide), *FINISH]
     body = """    count, i, odd = u(len(out)), u(0), False
-    room = np.empty(64, out.dtype)
-    if size >= u(8):
+        if size >= u(8):
         while i + u(8) <= count:
             odd |= put_eight(out, i, eight(x, i * every, size, every, room), by, inverse)
             i += u(8)

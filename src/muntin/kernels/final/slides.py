@@ -16,10 +16,10 @@ __all__ = ["slides"]
 def slides(op: Op) -> str:
     """Slides of `every` values, and their first `head` values from slide `first` on."""
     args = [column("x", op.source), written("out", op.wide), written("heads", op.wide), number("every")]
-    args += [number("head"), number("first"), written("mark", "uint64"), written("head_mark", "uint64")]
+    args += [number("head"), number("first"), written("room", op.wide), written("aside", op.wide)]
+    args += [written("mark", "uint64"), written("head_mark", "uint64")]
     body = """    count, i, odd = u(len(out)), u(0), False
     rest, from_head = every - head, u(len(heads)) > u(0)
-    room, aside = np.empty(64, out.dtype), np.empty(8, out.dtype)
     while i < count:
         lo = i * every
         many = i + u(8) <= count

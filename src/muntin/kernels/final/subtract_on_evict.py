@@ -53,7 +53,7 @@ _FLOATS = """    w, fresh = window, u(0)
         put(out, i, found, by, inverse)
 """
 _MOVED = """
-@njit(error_model="numpy")
+@njit(**INNER)
 def moved(value, sign, total, low, nans, ups, downs):
     if not np.isfinite(value):
         if value != value:
