@@ -9,6 +9,7 @@ import pyarrow as pa
 from muntin.aggregates import Aggregate
 from muntin.aggregates.ordered import Process
 from muntin.compile import compiled, why_not
+from muntin.final import explained as final_explained
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.memory import TABLE_1, Part, assumed, held, predicted
 from muntin.slicing.covered import size_of
@@ -228,6 +229,7 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
         if sizes:
             longest = None if None in sizes else rate * max(size for size in sizes if size is not None) / 1e6
             lines.append(explained(spec.lateness > 0, longest))
+            lines.append(final_explained("auto", longest, spec.lateness > 0))
     if spec.idle is None and any(query.window.measure is Measure.ROWS for query in spec.queries) and spec.by:
         lines.append(
             "Warning: rows are counted per key for ever, so every key ever seen keeps a little state. "

@@ -18,6 +18,7 @@ from muntin.aggregates.counting import Count
 from muntin.aggregates.moments import GeometricMean, Mean, Var
 from muntin.compile import Recipe, inverse_of, loaded, recipe_of, run, why_not
 from muntin.errors import UnsupportedAggregate
+from muntin.final import refuse_without_inverse
 from muntin.kernels import source_fused as source
 from muntin.kernels import source_merge as merging
 from muntin.kernels import source_pieces, source_tree
@@ -231,12 +232,6 @@ class Fused:
         run(self._kernel(merging.merge_ranges), [lo, hi, *state], results)
         return results
 
-    def merge_blocks(self, lo: Ints, hi: Ints, low: int, size: int, state: Sequence[Array]) -> list[Array]:
-        """Cells lo to hi, in order, as one, for each range; over blocks of `size` cells, from cell `low` on."""
-        results, blocks = self.blank(len(lo)), self.blank(max((int(hi.max()) - low) // size, 0))
-        run(self._kernel(merging.merge_blocks), [lo, hi, low, size, *state], [*blocks, *results])
-        return results
-
     def call(self, text: Callable[[Plan], str], inputs: Sequence[Any], rest: Sequence[Array]) -> None:
         """Call a kernel that is generated from the plan of the cells."""
         run(self._kernel(text), inputs, rest)
@@ -248,9 +243,14 @@ class Fused:
         selects = [bound.aggregate.selective for bound in self._bounds]
         return all("int" in slot for slot in fields) or all(selects)
 
+    def refuse_without_inverse(self) -> None:
+        """Refuse where what leaves a window cannot be subtracted."""
+        for bound in self._bounds:
+            refuse_without_inverse(bound.aggregate, "subtract_on_evict")
+
     @functools.cached_property
     def inverse(self) -> Fused:
-        """The same cells with `invert` in their kernels; an error that names the aggregate without."""
+        """The same cells with `invert` in their kernels."""
         return Inverse(self._bounds, self.nullable, self._spans)
 
     def blank(self, rows: int) -> list[Array]:

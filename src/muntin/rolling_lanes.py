@@ -107,12 +107,29 @@ def over_values(op: Op, values: Array, window: int, every: int, final: str, out:
     if every == 1:
         _sliding(op._replace(source=values.dtype.name), values, _none(op), window, window, final, out, encoded)
         return
-    count = len(out)
+    # A window's slides and their heads; only blocks take heads, for the others a slide is cut so that none is needed.
     step = every if final == "blocks" else math.gcd(window, every)
+    # In parts, so that slides stay in the cache: for the whole column their memory took longer than their values.
+    part = max(PART, 16 * (window // every))
+    for first in range(0, len(out), part):
+        some = out[first : first + part]
+        taken = values[first * every : (first + len(some) - 1) * every + window]
+        _over_slides(op, stage, taken, window, every, step, final, some, encoded)
+
+
+PART = 16_384
+
+
+def _over_slides(
+    op: Op, stage: Op, values: Array, window: int, every: int, step: int, final: str, out: Array, encoded: bool
+) -> None:
+    count = len(out)
     panes, head = divmod(window, step)
     slides = np.empty((count - 1) * (every // step) + panes, stage.wide)
     heads = np.empty(count if head else 0, stage.wide)
-    _kernel("slides", stage)(values, slides, heads, step, head, panes if head else 0, _room(stage), _room(stage), _marks(), _marks())
+    first = panes if head else 0
+    rooms = (_room(stage), _room(stage), _marks(), _marks())
+    _kernel("slides", stage)(values, slides, heads, step, head, first, *rooms)
     on_slides = op._replace(source=stage.wide)
     if step == every:
         _sliding(on_slides, slides, heads, panes, window, final, out, encoded)

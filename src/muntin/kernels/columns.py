@@ -24,7 +24,7 @@ def magnitude(x):  # type: ignore[no-untyped-def]
 def positions(x, first, every, out):  # type: ignore[no-untyped-def]
     """Write before which value each edge lies, first, first + every, ...; gives whether the values are in order.
 
-    Values are looked at 32 at a time: both questions are then loops that LLVM vectorises.
+    Values are looked at 32 at a time: whether they are in order is then a loop that LLVM vectorises.
     """
     n, back, e, edge = np.uint64(len(x)), np.int64(0), 0, first
     i = np.uint64(0)
@@ -42,8 +42,11 @@ def positions(x, first, every, out):  # type: ignore[no-untyped-def]
         while e < len(out) and last >= edge:
             before = np.int64(i)
             if end - i == np.uint64(32):
-                for j in range(np.uint64(32)):
-                    before += x[i + j] < edge
+                # A search without branches: to count all 32 took twice as long.
+                at = i
+                for half in (16, 8, 4, 2, 1):
+                    at += np.uint64(half) * np.uint64(x[at + np.uint64(half - 1)] < edge)
+                before = np.int64(at) + np.int64(x[at] < edge)
             else:
                 for j in range(i, end):
                     before += x[j] < edge

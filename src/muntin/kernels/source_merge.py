@@ -1,4 +1,4 @@
-"""Source text of merges of cells: ranges, lists, heads with lists, blocks, and all keys at once."""
+"""Source text of merges of cells: ranges, lists, heads with lists, and all keys at once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ __all__ = [
     "cleared",
     "ended",
     "held",
-    "merge_blocks",
     "merge_dense",
     "merge_gather",
     "merge_headed",
@@ -62,26 +61,6 @@ def merge_headed(plan: Plan) -> str:
     head = over(plan, "key[i]", "key[i] + headed[i]", "head_")
     body = [*begun(plan), *head, *over(plan, "lo[i]", "hi[i]", index="index"), *ended(plan, "out_")]
     return module(plan.parts, args, ["for i in range(len(lo)):", *indented(body)])
-
-
-def merge_blocks(plan: Plan) -> str:
-    """Cells lo to hi as one, for each range, over blocks of `size` cells from `low` on that are made first.
-
-    A range is single cells up to a block's edge, whole blocks, and single cells again: many long ranges over the same
-    cells cost a fraction of going through all cells for each.
-    """
-    args = [reads("lo", "int64"), reads("hi", "int64"), scalar("low"), scalar("size")]
-    args += [*state_of(plan, "", reads), *state_of(plan, "block_"), *state_of(plan, "out_")]
-    inside = ["a, b = lo[i], hi[i]", "p, q = -((low - a) // size), (b - low) // size"]
-    inside += ["if p < q:", "    c, d = low + p * size, low + q * size"]
-    inside += ["else:", "    p, q = 0, 0", "    c, d = b, b"]
-    build = [*begun(plan), *over(plan, "low + i * size", "low + i * size + size"), *ended(plan, "block_")]
-    answer = [
-        *inside, *begun(plan), *over(plan, "a", "c"), *over(plan, "p", "q", "block_"), *over(plan, "d", "b"),
-        *ended(plan, "out_"),
-    ]  # fmt: skip
-    body = ["for i in range(len(block_n)):", *indented(build), "for i in range(len(lo)):", *indented(answer)]
-    return module(plan.parts, args, body)
 
 
 def _merge(plan: Plan, index: str | None) -> str:

@@ -41,7 +41,7 @@ class SlicedState:
         layout: Layout,
         queries: list[int],
         interners: Mapping[str, Interner],
-        store: str = "auto",
+        how: tuple[str, str] = ("auto", "auto"),
         updates: bool = False,
     ) -> None:
         self._lateness, self._disorder = layout.spec.lateness, layout.spec.disorder
@@ -57,7 +57,8 @@ class SlicedState:
         self.fused: Fused = fused(self.bounds, spans=self.spans)
         self.slicer = Slicer(windows)
         self.slices = Slices(self.slicer, self.fused)
-        self.store = AggregateStore(store, self.fused, self.slices, self._revises)
+        store, final = how
+        self.store = AggregateStore(store, final, self.fused, self.slices, self._revises)
         self.groups = [group for shape in found for group in groups_of(shape)]
         sessions = [self._session(shape, *member) for shape in found for member in shape.members]
         self.sessions = sorted((query for query in sessions if query is not None), key=lambda query: query.index)

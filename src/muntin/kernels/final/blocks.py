@@ -116,7 +116,7 @@ def blocks(op: Op, headed: bool) -> str:
     helpers = _HELPERS.format(heads="o = combine(o, take_head(heads, i))" if headed else "pass")
     clean = op.name in ("min", "max")
     load = "cleaned(load(x, i, Z))" if clean else "load(x, i, Z)"
-    helpers = f'\n@njit(**INNER)\ndef take_head(x, i):\n    return {load}\n\n' + helpers
+    helpers = f"\n@njit(**INNER)\ndef take_head(x, i):\n    return {load}\n\n" + helpers
     one = "cleaned(heads[i])" if clean else "heads[i]"
     body = _BODY.format(head=f"o = combine(o, {one})" if headed else "", also=also or "False")
     return lane_module(op, args, body, helpers)

@@ -16,7 +16,7 @@ def regular(op: Op) -> str:
     args = [column("x", op.source), written("out", op.wide), number("size"), number("every")]
     args += [written("room", op.wide), *FINISH]
     body = """    count, i, odd = u(len(out)), u(0), False
-        if size >= u(8):
+    if size >= u(8):
         while i + u(8) <= count:
             odd |= put_eight(out, i, eight(x, i * every, size, every, room), by, inverse)
             i += u(8)
