@@ -221,7 +221,7 @@ def _timed(times: Any, column: Column, window: int, every: int, align: Any) -> _
         raise FrameError("rolling takes times that do not go back. Sort the values by their times first.")
     if len(found) == 2:
         positions(moments, first + window % every, every, found[1])
-    starts = first + np.arange(count) * every
+    starts = np.arange(first, first + count * every, every)
     return _Frame(count, window, every, starts, found[0], found[1] if len(found) == 2 else None)
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 import muntin as mt
 
-__all__ = ["ROWS", "Case", "Grid", "Row", "auto_grid", "flatness", "speed", "spiky", "tail"]
+__all__ = ["ROWS", "Case", "Grid", "Row", "auto_grid", "flatness", "speed", "spiky", "tail", "timed"]
 
 Array = npt.NDArray[Any]
 Call = Callable[[], object]
