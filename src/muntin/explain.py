@@ -229,7 +229,8 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
         if sizes:
             longest = None if None in sizes else rate * max(size for size in sizes if size is not None) / 1e6
             lines.append(explained(spec.lateness > 0, longest))
-            lines.append(final_explained("auto", longest, spec.lateness > 0))
+            if longest is None or longest > 2:
+                lines.append(final_explained(longest, spec.lateness > 0))
     if spec.idle is None and any(query.window.measure is Measure.ROWS for query in spec.queries) and spec.by:
         lines.append(
             "Warning: rows are counted per key for ever, so every key ever seen keeps a little state. "

@@ -102,18 +102,15 @@ def chosen_for_slices(slices: int, windows: int, span: int) -> str:
     return "blocks" if slices - (span + PER_WINDOW * windows) >= WORTH else "rescan"
 
 
-def explained(final: str, longest: float | None, corrected: bool) -> str:
-    """A line for `explain`: which algorithm combines slices into windows, and why.
+def explained(longest: float | None, corrected: bool) -> str:
+    """A line for `explain`: which algorithm combines slices into windows of so many (None: unknown), and why.
 
-    >>> explained("auto", 1, False)
-    'Final aggregation: rescan, since a window is at most two slices.'
+    >>> explained(240, True)[-58:]
+    'Floats that may be corrected are never combined in blocks.'
     """
-    if final != "auto":
-        return f"Final aggregation: {final}, as asked for."
-    if longest is not None and longest <= 2:
-        return "Final aggregation: rescan, since a window is at most two slices."
+    many = "a number of slices that only it knows" if longest is None else f"up to about {longest:.4g} slices"
     text = (
-        "Final aggregation: report by report; blocks (two-stacks, one partial per window behind) where several windows "
-        f"are due over the same slices and it saves {WORTH} combines or more, else rescan or the tree."
+        f"Final aggregation: blocks (two-stacks over slices) where several windows are due at once and that saves "
+        f"{WORTH} combines or more, since a window has {many}; else each window from its slices or the tree."
     )
-    return text + (" Floats that may be corrected go by the tree alone." if corrected else "")
+    return text + (" Floats that may be corrected are never combined in blocks." if corrected else "")
