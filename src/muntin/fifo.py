@@ -27,7 +27,7 @@ def slid(
 ) -> list[Array]:
     """Rows a to b of cells as one, for each window; of key k of window w in row `w * keys + k`.
 
-    Neither a nor b may go back. Row r holds key k in cell `r * stride + k`.
+    Neither a nor b may go back, but in blocks. Row r holds key k in cell `r * stride + k`.
 
     >>> import muntin as mt, pyarrow as pa
     >>> from muntin.fused import fused
@@ -39,17 +39,16 @@ def slid(
     """
     if final in _TEXTS:
         return Fifo(cells, final, keys, int(a[0]) if len(a) else 0).windows(a, b, 0, state, stride)
-    results = cells.blank(len(a) * keys)
     if final == "subtract_on_evict":
-        refresh = 0 if cells.exact else REFRESH
+        results, refresh = cells.blank(len(a) * keys), 0 if cells.exact else REFRESH
         cells.inverse.call(subtract_on_evict.subtract_cells, [a, b, stride, keys, refresh, *state], results)
         return results
-    behind, front = cells.blank(len(a) * keys), cells.blank(keys)
+    results = cells.blank((len(a) + 1) * keys)
     if keys == 1 and stride == 1:
-        cells.call(blocks_cells.blocks_one, [a, b, *state], [*behind, *front, *results])
+        cells.call(blocks_cells.blocks_one, [a, b, *state], results)
     else:
-        cells.call(blocks_cells.blocks_dense, [a, b, stride, keys, *state], [*behind, *front, *results])
-    return results
+        cells.call(blocks_cells.blocks_dense, [a, b, stride, keys, *state], results)
+    return [column[: len(a) * keys] for column in results]
 
 
 class Fifo:

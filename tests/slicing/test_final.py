@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,7 +43,7 @@ def test_results_are_those_of_the_reference(
     edges = [0, *sorted(cuts), 200]
     found: list[list[dict[str, object]]] = [[], []]
     for i, engine in enumerate(engines):
-        for lo, hi in zip(edges[:-1], edges[1:], strict=True):
+        for lo, hi in itertools.pairwise(edges):
             found[i] += engine.push({name: column[lo:hi] for name, column in rows.items()}).to_pylist()
         found[i] += engine.flush().to_pylist()
         found[i].sort(key=lambda row: (row["window"]["start"], row.get("key", 0)))  # type: ignore[index]

@@ -76,7 +76,7 @@ class AggregateStore:
             better = final == "rescan" or b[-1] - a[0] > PER_WINDOW * len(a)
             if self._tree is not None and (always or (better and tree_pays(total, len(a), keys))):
                 return self._tree.merged(a, b, keys)
-        if final != "rescan" and len(a) and (a[1:] >= a[:-1]).all() and (b[1:] >= b[:-1]).all():
+        if final == "blocks" or (final != "rescan" and (a[1:] >= a[:-1]).all() and (b[1:] >= b[:-1]).all()):
             return slid(self._cells, final, a, b, slices.columns, slices.stride, keys)
         if slices.stride > 1:
             return self._cells.merge_dense(a, b, slices.stride, slices.columns, keys)
