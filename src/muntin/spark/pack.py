@@ -21,18 +21,29 @@ from muntin.layout import Layout
 from muntin.slicing.partials import Combiner
 from muntin.spark.buckets import Buckets
 from muntin.spark.source import SHIFT, TIME, Source
+from muntin.units import MIN_TIME
 
-__all__ = ["EVENTS", "PACKED", "PARTIALS", "REJECTED", "TICK", "Packer", "opened", "packed"]
+__all__ = ["EVENTS", "NEWEST", "PACKED", "PARTIALS", "REJECTED", "TICK", "Packer", "opened", "packed"]
 
 EVENTS, REJECTED, TICK, PARTIALS = 0, 1, 2, 3
 """What a blob holds: rows for the engine; rows that no window takes, with why; nothing, so that a bucket is called;
 partials per slice and key."""
 
-PACKED = "bucket int, kind int, clock long, size long, blob binary"
+NEWEST = "newest"
+"""The column that the watermark goes by: the newest time in a task's blobs, shifted; 1970 where no row has one."""
+
+PACKED = f"bucket int, kind int, clock long, size long, blob binary, {NEWEST} timestamp"
 """The columns between the two stages. `clock` is Spark's clock of the batch, in microseconds."""
 
 _SCHEMA = pa.schema(
-    [("bucket", pa.int32()), ("kind", pa.int32()), ("clock", pa.int64()), ("size", pa.int64()), ("blob", pa.binary())]
+    [
+        ("bucket", pa.int32()),
+        ("kind", pa.int32()),
+        ("clock", pa.int64()),
+        ("size", pa.int64()),
+        ("blob", pa.binary()),
+        (NEWEST, pa.timestamp("us", "UTC")),
+    ]
 )
 _ROWS = 1 << 20  # rows that a task gathers before it packs them
 _BYTES = 1 << 27
@@ -84,17 +95,18 @@ class _Task:
     def _pack(self, batches: list[pa.RecordBatch], called: bool) -> pa.RecordBatch:
         source = self._source
         table = normalise(pa.Table.from_batches(batches))
-        derived = table.column(TIME).cast(pa.int64()).to_numpy()
+        times = table.column(TIME).to_numpy()
         # Spark's clock is the same for all rows, so it is sent only where rows have no other time.
-        clock = int(derived[0]) - SHIFT if source.spec.time is None else 0
+        clock = int(times[0]) if source.spec.time is None else 0
         out: list[_Part] = []
-        bad = derived < 1_000
+        bad = times < MIN_TIME
         if bad.any():
-            out += self._rejected(table.filter(pa.array(bad)), derived[bad])
-            table, derived = table.filter(pa.array(~bad)), derived[~bad]
+            out += self._rejected(table.filter(pa.array(bad)), MIN_TIME - times[bad])
+            table, times = table.filter(pa.array(~bad)), times[~bad]
+        newest = int(times.max()) + SHIFT if len(times) else 0
         columns = self._columns(table)
         if source.spec.time is not None and source.spec.time not in source.carried:
-            columns[source.spec.time] = source.times(derived - SHIFT)
+            columns[source.spec.time] = source.times(times)
         out += self._taken(pa.table([columns[name] for name in source.schema.names], schema=source.schema))
         if not called:
             seen = {part.bucket for part in out}
@@ -105,6 +117,7 @@ class _Task:
             pa.array([clock] * len(out), pa.int64()),
             pa.array([part.size for part in out], pa.int64()),
             pa.array([b"" if part.table is None else packed(part.table) for part in out], pa.binary()),
+            pa.array([newest] * len(out), _SCHEMA.field(NEWEST).type),
         ]
         return pa.RecordBatch.from_arrays(packs, schema=_SCHEMA)
 
@@ -114,9 +127,9 @@ class _Task:
         pairs = zip(carried, table.columns[1:], strict=True)
         return {name: column.cast(schema.field(name).type) for name, column in pairs}
 
-    def _rejected(self, table: pa.Table, derived: npt.NDArray[np.int64]) -> list[_Part]:
+    def _rejected(self, table: pa.Table, reasons: npt.NDArray[np.int64]) -> list[_Part]:
         columns = self._columns(table)
-        whole = pa.table(columns | {REASON: pa.array(derived.astype(np.int8))})
+        whole = pa.table(columns | {REASON: pa.array(reasons.astype(np.int8))})
         which = self._which(whole, self._source.spec.by)
         return _parted(whole if self._packer.late else whole.select([REASON]), which, REJECTED)
 
