@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,15 +38,17 @@ class Memory:
         return self.value
 
     def put_head(self, head: Head) -> None:
-        self.value = head
+        self.value = Head.of(head.blob())
 
     def snapshot(self) -> bytes | None:
         self.reads += 1
         return self.base
 
-    def fold(self, snapshot: bytes) -> None:
+    def fold(self, snapshot: bytes, steps: Iterable[int]) -> None:
         self.base = snapshot
-        self.steps.clear()
+        for number in steps:
+            del self.steps[number]
+        assert not self.steps  # nothing is left behind
 
     def step(self, number: int) -> bytes:
         self.reads += 1

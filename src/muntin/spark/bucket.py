@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -24,7 +25,11 @@ from muntin.spark.step import Done, Running, Step, Wanted
 from muntin.spec import Spec
 from muntin.state.blob import pack, unpack
 
-__all__ = ["Bucket", "Head", "Store", "fingerprint"]
+__all__ = ["HEAD", "SNAPSHOT", "STATE", "Bucket", "Head", "Store", "fingerprint"]
+
+STATE = "blobs"
+"""The state variable: a map of blobs by number, of steps from 1 on."""
+HEAD, SNAPSHOT = -2, -1
 
 _MOST_STEPS = 64  # a restart runs at most this many steps again
 _LEAST_BYTES = 1 << 20  # a snapshot is not rewritten for less
@@ -49,6 +54,15 @@ class Head(NamedTuple):
     timer: int | None
     """When Spark will call, in its milliseconds; None: never."""
 
+    def blob(self) -> bytes:
+        """As it is stored."""
+        return pack(self._asdict())
+
+    @classmethod
+    def of(cls, blob: bytes) -> Head:
+        """A head that was stored."""
+        return cls(**unpack(blob))
+
 
 class Store(Protocol):
     """What a bucket needs of Spark's state store."""
@@ -62,8 +76,8 @@ class Store(Protocol):
     def snapshot(self) -> bytes | None:
         """The snapshot; None before the first."""
 
-    def fold(self, snapshot: bytes) -> None:
-        """Replace the snapshot, and forget all steps."""
+    def fold(self, snapshot: bytes, steps: Iterable[int]) -> None:
+        """Replace the snapshot, and forget these steps."""
 
     def step(self, number: int) -> bytes:
         """One step."""
@@ -124,7 +138,7 @@ class Bucket:
         # Steps of other windows are never mixed: with them comes a snapshot.
         if first or kept.moved or log > max(_LEAST_BYTES, size) or number - base > _MOST_STEPS:
             snapshot = saved(self.wanted, kept)
-            store.fold(snapshot)
+            store.fold(snapshot, range(base + 1, number))
             base, log, size = number, 0, len(snapshot)
         else:
             store.append(number, blob)
