@@ -18,6 +18,7 @@ from muntin.reference import run
 from muntin.spark import bucket as buckets
 from muntin.spark.bucket import Bucket, Head
 from muntin.spark.buckets import bucket_of_keys, labels, partition_of
+from muntin.spark.ipc import packed
 from muntin.spark.step import Step, Wanted, bucket_spec
 from tests.strategies import MIXES, SCHEMA, cuts, rows_of, specs, streams, watermarks
 
@@ -63,7 +64,7 @@ def call(spec: mt.Spec, store: Memory, rows: list[pa.Table], watermark: int | No
     bucket = Bucket(Wanted(bucket_spec(spec), SCHEMA), 0, store)
     if not rows and bucket.idle(watermark):
         return [], []
-    done = bucket.run(Step(rows, [], watermark, 0), None)
+    done = bucket.run(Step([packed(table) for table in rows], [], watermark, 0), None)
     return rows_of(done.results), rows_of(done.late)
 
 

@@ -132,8 +132,7 @@ class Bucket:
         store, token = self.store, uuid.uuid4().hex
         if head is None:
             head = Head(uuid.uuid4().hex, "", 0, 0, 0, 0, None, None)
-        blob = pack({"previous": head.token, **step._asdict()})
-        number, log, base, size = head.step + 1, head.log + len(blob), head.base, head.size
+        number, log, base, size = head.step + 1, head.log + step.nbytes, head.base, head.size
         first = head.step == 0
         # Steps of other windows are never mixed: with them comes a snapshot.
         if first or kept.moved or log > max(_LEAST_BYTES, size) or number - base > _MOST_STEPS:
@@ -141,7 +140,7 @@ class Bucket:
             store.fold(snapshot, range(base + 1, number))
             base, log, size = number, 0, len(snapshot)
         else:
-            store.append(number, blob)
+            store.append(number, pack({"previous": head.token, **step._asdict()}))
         store.put_head(Head(head.line, token, number, base, log, size, step.watermark, timer))
         kept.token, kept.step, kept.moved = token, number, False
         _ENGINES[self._name(head)] = kept

@@ -20,10 +20,11 @@ from muntin.frames import normalise
 from muntin.layout import Layout
 from muntin.slicing.partials import Combiner, joined
 from muntin.spark.buckets import Buckets
+from muntin.spark.ipc import packed
 from muntin.spark.source import SHIFT, TIME, Source
 from muntin.units import MIN_TIME
 
-__all__ = ["EVENTS", "NEWEST", "PACKED", "PARTIALS", "REJECTED", "TICK", "Packer", "opened", "packed"]
+__all__ = ["EVENTS", "NEWEST", "PACKED", "PARTIALS", "REJECTED", "TICK", "Packer"]
 
 EVENTS, REJECTED, TICK, PARTIALS = 0, 1, 2, 3
 """What a blob holds: rows for the engine; rows that no window takes, with why; nothing, so that a bucket is called;
@@ -48,7 +49,6 @@ _SCHEMA = pa.schema(
 _CHUNK = 1 << 17  # rows that are combined at a time: they come from the cache, and while Spark writes the next
 _ROWS = 1 << 20  # rows that a task gathers before it packs them
 _BYTES = 1 << 27
-_LARGE = 1 << 16  # bytes of a blob from which on it is compressed
 REASON = "muntin_reason"
 
 
@@ -210,23 +210,3 @@ def _parted(table: pa.Table, which: npt.NDArray[np.int64], kind: int) -> list[_P
         _Part(int(b), kind, int(counts[b]), sorted_.slice(int(ends[b] - counts[b]), int(counts[b])))
         for b in np.flatnonzero(counts)
     ]
-
-
-def packed(table: pa.Table) -> bytes:
-    """A table as an Arrow IPC stream; a large one is compressed, since each byte costs on its way through the JVM."""
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4" if table.nbytes >= _LARGE else None)
-    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-        writer.write_table(table)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
-
-
-def opened(blob: bytes) -> pa.Table:
-    """The table of an Arrow IPC stream.
-
-    >>> opened(packed(pa.table({"x": [1]}))).to_pydict()
-    {'x': [1]}
-    """
-    with pa.ipc.open_stream(blob) as reader:
-        return reader.read_all()

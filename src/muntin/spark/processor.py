@@ -13,7 +13,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from muntin.layout import Layout
 from muntin.spark.bucket import HEAD, SNAPSHOT, STATE, Bucket, Head
-from muntin.spark.pack import EVENTS, PARTIALS, REASON, REJECTED, opened, packed
+from muntin.spark.ipc import opened, packed
+from muntin.spark.pack import EVENTS, PARTIALS, REASON, REJECTED
 from muntin.spark.source import REASONS, from_spark
 from muntin.spark.step import Done, Step, Wanted
 
@@ -105,9 +106,9 @@ class Processor(StatefulProcessor):
             clock = max(clock, row.clock)
             taken += row.size
             if row.kind == EVENTS:
-                events.append(opened(row.blob))
+                events.append(bytes(row.blob))
             elif row.kind == PARTIALS:
-                partials.append(opened(row.blob))
+                partials.append(bytes(row.blob))
             elif row.kind == REJECTED:
                 refused += row.size
                 if self._late:
