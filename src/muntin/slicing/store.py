@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from muntin.errors import SpecError
 from muntin.fifo import slid
-from muntin.final import chosen_for_slices
+from muntin.final import WORTH, chosen_for_slices
 from muntin.fused import Fused
 from muntin.slicing.slices import Partials, Slices
 from muntin.slicing.tree import FAN, Tree
@@ -65,12 +65,15 @@ class AggregateStore:
 
     def merged(self, a: Int64s, b: Int64s, keys: int) -> Partials:
         """The partials of windows over the rows a to b of slices; of key k of window w in row `w * keys + k`."""
+        # This and the bounds below in one compiled call: 181 to 239 µs per push with 100 windows, against 178 to 188.
         total = int((b - a).sum())
         # Below that there is no block in any window, and the loop is the same with fewer arguments.
         always = total >= FAN and (self._kind == "eager" or self._corrected)
         slices, final = self._slices, self._final
         if final == "auto":
-            final = chosen_for_slices(total, len(a), int(b[-1] - a[0])) if len(a) > 1 else "rescan"
+            # Windows of several queries in one report may go back: then blocks would be short runs.
+            worth = total - len(a) >= WORTH and bool((a[1:] >= a[:-1]).all())
+            final = chosen_for_slices(total, len(a), int(b[-1] - a[0])) if worth else "rescan"
             # Floats that may be corrected are always combined in the same way.
             final = "rescan" if final == "blocks" and self._corrected and not self._cells.exact else final
             better = final == "rescan" or b[-1] - a[0] > PER_WINDOW * len(a)
