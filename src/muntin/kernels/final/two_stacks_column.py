@@ -5,8 +5,8 @@ The column is the ring: a flip goes backwards over it and writes the aggregates 
 `encoded` is run-length encoding of the aggregates behind, as the paper tried it (section 3.2 (4)): there a minimum
 repeats, and a run takes one slot. The paper lost 9 to 18 % by it.
 """
-# Run-length encoding lost 32 to 36 % here (int32 minimum, window 1,024: 590 instead of 920 million values per second with
-# 64 distinct values, 560 instead of 830 with a million): the branch costs more than the saved stores. So it stays off.
+# Run-length encoding lost 32 to 36 % here (int32 minimum, window 1,024: 590 instead of 920 million values per second
+# with 64 distinct values, 560 instead of 830 with a million): the branch costs more than the saved stores.
 
 from __future__ import annotations
 
