@@ -81,6 +81,8 @@ class Combiner:
         self._sliced = Sliced(layout, list(range(len(layout.queries))), self._decoder.interners)
         # With the first and last times of each key: they are parted by key later.
         self._fused = fused(self._sliced.bounds)
+        self.shared = 1.0
+        """How many rows of the last table there were for each slice and key."""
 
     def combine(self, table: pa.Table) -> pa.Table | None:
         """The partials of some rows, none of which is to be rejected; None where they would be hardly fewer."""
@@ -100,6 +102,7 @@ class Combiner:
             cell = cell * wide + batch.key
         numbers = _Numbers()
         ids = numbers.ids(cell, None)
+        self.shared = len(batch) / numbers.size
         if numbers.size * _LEAST > len(batch):
             return None
         state = self._fused.new(numbers.size)
