@@ -390,6 +390,16 @@ def _spanning() -> type[Engine]:
     return Spanning
 
 
+def _span_baseline(name: str) -> Callable[[], type[Engine]]:
+    def found() -> type[Engine]:
+        from muntin.baselines import span_engines
+
+        made: type[Engine] = getattr(span_engines, name)
+        return made
+
+    return found
+
+
 ENGINES: dict[str, Callable[[], type[Engine]]] = {"auto": _slicing, "slicing": _slicing, "reference": _reference}
 """The engines by name, imported when first asked for."""
 
@@ -397,8 +407,11 @@ SPAN_ENGINES: dict[str, Callable[[], type[Engine]]] = {
     "auto": _spanning,
     "slicing": _spanning,
     "reference": _reference,
+    "aggregate_buckets": _span_baseline("AggregateBuckets"),
+    "tuple_buckets": _span_baseline("TupleBuckets"),
+    "sweeping": _span_baseline("Sweeping"),
 }
-"""The same for events with a duration."""
+"""The same for events with a duration, with the techniques that paper 3 compares with."""
 
 
 def make(

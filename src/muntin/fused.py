@@ -133,6 +133,11 @@ class Fused:
         self._given |= {f"{name[:-1]}{k}": thing for name, thing in recipe.given.items()}
         return Group(recipe.part, tuple(columns), count, _COUNTED.get(bound.aggregate.lift))
 
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The aggregates."""
+        return self._bounds
+
     # -- state -----------------------------------------------------------------------------------------------------
 
     def new(self, cells: int) -> list[Array]:
@@ -151,6 +156,14 @@ class Fused:
         """Each row into its cell; -1: into none."""
         events, ordered, masked = self._events(time, order, columns)
         run(self._kernel(source.update_cells, ordered, masked), [cells, *events], state)
+
+    def update_ranges(
+        self, state: Sequence[Array], lo: Ints, hi: Ints, stride: int, time: Ints, order: Ints | None,
+        columns: Mapping[str, Values],
+    ) -> None:  # fmt: skip
+        """Each row into the cells from lo to hi, `stride` apart."""
+        events, ordered, masked = self._events(time, order, columns)
+        run(self._kernel(source.update_ranges, ordered, masked), [lo, hi, stride, *events], state)
 
     def update_keyed(
         self, state: Sequence[Array], starts: Ints, top: int, time: Ints, order: Ints | None,

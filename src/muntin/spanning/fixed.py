@@ -62,6 +62,8 @@ class FixedSpans:
         self.groups: list[FixedGroup] = [group for shape in found for group in groups_of(shape)]
         self.kept: list[str] = [name for group in self.groups for name in group.kept]
         windows = [bound.window for group in self.groups for _, bound in group.members]
+        if named == "slicing" and spec.spans.technique == "sweeping":
+            named = "sweeping"
         self.cells: Technique = technique(named, self.fused, Edges(Slicer(windows)), spec.spans, windows)
         pairs = zip(self.bounds, self.fused.places, strict=True)
         self.texts.watch(pairs, lambda at: self.cells.held(at))

@@ -27,7 +27,7 @@ class Technique(Protocol):
     edges: Edges
 
     def take(self, batch: Batch, order: Int64s | None, low: int, high: int, columns: Mapping[str, Column]) -> None:
-        """Take rows in, as far as they reach from `low` to `high`; no window that starts before `low` is open.
+        """Take rows in, as far as they reach from `low` to `high`.
 
         `order` decides between events that end at the same time.
         """
@@ -77,7 +77,30 @@ def _slicing(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]
     return SpanSlicing(fused, edges, spans, windows)
 
 
-TECHNIQUES: dict[str, Make] = {"slicing": _slicing}
+def _aggregate_buckets(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+    from muntin.baselines.buckets import AggregateBuckets
+
+    return AggregateBuckets(fused, edges, spans, windows)
+
+
+def _tuple_buckets(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+    from muntin.baselines.buckets import TupleBuckets
+
+    return TupleBuckets(fused, edges, spans, windows)
+
+
+def _sweeping(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+    from muntin.spanning.sweeping import Sweep
+
+    return Sweep(fused, edges, spans, windows)
+
+
+TECHNIQUES: dict[str, Make] = {
+    "slicing": _slicing,
+    "aggregate_buckets": _aggregate_buckets,
+    "tuple_buckets": _tuple_buckets,
+    "sweeping": _sweeping,
+}
 """The techniques by name, imported when first asked for."""
 
 
