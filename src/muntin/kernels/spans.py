@@ -32,42 +32,47 @@ def located(start, end, edges, tab, shift, first, height, a, b, info):  # type: 
 
     Slice i is edges[i] to edges[i + 1]; `tab` says in which slice each stretch of 2 ** shift begins. An event that ends
     where a slice ends, ends in it; one without length takes up a microsecond. `info` gets the number of cells that all
-    of them go into with a height, at the most, the number of slices that they cover, and of those with one cell.
+    of them go into with a height, at the most, and the number of slices that they cover.
     """
     low = edges[first]
     base = edges[0]
-    cells, covered, single = 0, 0, 0
+    cells, covered = 0, 0
+    # Most events begin and end in the same slices as the one before: its bounds stay in registers.
+    j, j_low, j_high = np.int64(0), low, low
+    k, k_low, k_high = np.int64(0), low, low
     for i in range(len(start)):
+        begin = start[i]
         last = end[i] - 1
-        if last < start[i]:
-            last = start[i]
-        if last < low:
-            a[i], b[i] = -1, -1
-            continue
-        j = tab[(last - base) >> shift]
-        while edges[j + 1] <= last:
-            j += 1
+        if last < begin:
+            last = begin
+        if last < j_low or last >= j_high:
+            if last < low:
+                a[i], b[i] = -1, -1
+                continue
+            j = np.int64(tab[(last - base) >> shift])
+            while edges[j + 1] <= last:
+                j += 1
+            j_low, j_high = edges[j], edges[j + 1]
         b[i] = j
-        if start[i] >= edges[j]:
+        if begin >= j_low:
             a[i] = j
             covered += 1
-            single += 1
             continue
-        if start[i] < low:
-            k = first
-        else:
-            k = np.int64(tab[(start[i] - base) >> shift])
-            while edges[k + 1] <= start[i]:
-                k += 1
+        if begin < k_low or begin >= k_high:
+            if begin < low:
+                k, k_low, k_high = first, edges[first], edges[first]
+            else:
+                k = np.int64(tab[(begin - base) >> shift])
+                while edges[k + 1] <= begin:
+                    k += 1
+                k_low, k_high = edges[k], edges[k + 1]
         a[i] = k
         n = j - k + 1
         covered += n
-        if n <= height:
-            single += 1
-        else:
+        if n > height:
             hops = (n - 1) // height
             cells += hops if hops <= HOPS else 132
-    info[0], info[1], info[2] = cells + len(start), covered, single
+    info[0], info[1] = cells + len(start), covered
 
 
 @njit(_i64(_i64, _i64), nogil=True, error_model="numpy", inline="always")
@@ -105,7 +110,10 @@ def assign(a, b, key, base, height, begin, table, ends, places, state, rows, ids
             continue
         lo, part = a[i], np.int64(0)
         owner = key[i] << 14 if keyed else np.int64(0)
-        long = (hi - lo) // height > HOPS
+        if aligned and (hi + base) * 2 == last_end and (owner | (hi - lo + 1)) == last_place:
+            ids[i] = last_cell
+            continue
+        long = hi - lo >= height and (hi - lo) // height > HOPS
         while hi >= lo:
             level = hi - lo + 1
             if long and part == 1 and level > height:

@@ -69,11 +69,21 @@ class Heights:
         some = slice(None, None, max(len(start) // SAMPLE, 1))
         a = np.searchsorted(edges.edges, start[some], "right")
         b = np.searchsorted(edges.edges, np.maximum(end[some] - 1, start[some]), "right")
-        self._slices = b - np.maximum(a, edges.first + 1) + 1
-        self._per_slice = len(start) / max(int(b.max() - b.min()), 1)
+        slices = np.maximum(b - np.maximum(a, edges.first + 1) + 1, 1)
+        per_slice = len(start) / max(int(b.max() - b.min()), 1)
+        if self._alike(slices, per_slice):
+            return
+        self._slices, self._per_slice = slices, per_slice
         width = float(edges.edges[-1] - edges.edges[0]) / len(edges)
         sizes = [w.size.amount / width for w in self._windows if isinstance(w, Sliding | Cumulative)]
-        self.height = best(np.maximum(self._slices, 1), self._per_slice, max(sizes))
+        self.height = best(slices, per_slice, max(sizes))
+
+    def _alike(self, slices: Int64s, per_slice: float) -> bool:
+        """Whether events are as they were when the height was chosen: looking again costs more than it gains."""
+        before = self._slices
+        means = sorted((float(slices.mean()), float(before.mean())))
+        rates = sorted((per_slice, self._per_slice))
+        return means[1] < 1.1 * means[0] and int(slices.max()) == int(before.max()) and rates[1] < 1.3 * rates[0]
 
     def told(self) -> list[str]:
         """Which height, and why."""

@@ -72,10 +72,10 @@ class Levels:
         rows = len(start)
         if len(self._a) < rows:
             self._a, self._b, self._ids = (np.empty(rows, np.int64) for _ in range(3))
-        a, b, info = self._a[:rows], self._b[:rows], np.zeros(3, np.int64)
+        a, b, info = self._a[:rows], self._b[:rows], np.zeros(2, np.int64)
         edges = self.edges
         located(start, end, edges.edges, edges.tab, edges.shift, edges.first, height, a, b, info)
-        room, covered, _single = info.tolist()
+        room, covered = info.tolist()
         aligned = room == rows
         ids = self._ids[:rows] if aligned else np.empty(room, np.int64)
         which = _NONE if aligned else np.empty(room, np.int64)
