@@ -17,9 +17,9 @@ from muntin.aggregates.counting import Count
 from muntin.aggregates.moments import GeometricMean, Mean, Var
 from muntin.compile import Recipe, loaded, recipe_of, run, why_not
 from muntin.errors import UnsupportedAggregate
+from muntin.kernels import source_cover, source_pieces, source_tree
 from muntin.kernels import source_fused as source
 from muntin.kernels import source_merge as merging
-from muntin.kernels import source_pieces, source_tree
 from muntin.kernels.source_plan import Group, Plan
 
 __all__ = ["Fused", "Taken", "Values", "fused"]
@@ -257,6 +257,23 @@ class Fused:
         """Cells index[lo] to index[hi], in order, as one, for each range."""
         results = self._empty(len(lo))
         run(self._kernel(merging.merge_gather), [lo, hi, index, *state], results)
+        return results
+
+    def merge_into(self, rows: Ints, items: Ints, count: int, state: Sequence[Array]) -> list[Array]:
+        """A table of `count` cells: cell items[c] goes into row rows[c] of it, one after the other."""
+        results = self.new(count)
+        run(self._kernel(source_cover.merge_into), [rows, items, *state], results)
+        return results
+
+    def cover(
+        self, row: Ints, lo: Ints, hi: Ints, items: Ints, rows: int, wide: int, state: Sequence[Array]
+    ) -> list[Array]:
+        """A table of `rows` times 2 * wide cells: cell items[c] over the places lo[c] to hi[c] of its row.
+
+        `wide` is a power of two; place p of row r is cell `(2 * r + 1) * wide + p`.
+        """
+        results = self.new(2 * wide * rows)
+        run(self._kernel(source_cover.cover_stretches), [row, lo, hi, items, rows, wide, *state], results)
         return results
 
     def merge_headed(

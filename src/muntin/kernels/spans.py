@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-__all__ = ["DYADIC", "HOPS", "assign", "gathered", "located", "overlapping", "rehashed", "sizes_of", "spread"]
+__all__ = ["DYADIC", "HOPS", "assign", "located", "overlapping", "rehashed", "sizes_of"]
 
 DYADIC = 8_192
 """Codes of levels from here on are powers of two."""
-HOPS = 1_024
+HOPS = 64
 """An event that would take more hops than this goes into aligned stretches instead: a few for any length."""
 
 _i64 = types.int64
@@ -38,8 +38,8 @@ def located(start, end, edges, tab, shift, first, height, a, b, info):  # type: 
     base = edges[0]
     cells, covered = 0, 0
     # Most events begin and end in the same slices as the one before: its bounds stay in registers.
-    j, j_low, j_high = np.int64(0), low, low
-    k, k_low, k_high = np.int64(0), low, low
+    j, j_low, j_high = first, low, low
+    k, k_low, k_high = first, low, low
     for i in range(len(start)):
         begin = start[i]
         last = end[i] - 1
@@ -169,29 +169,6 @@ def sizes_of(places, sizes):  # type: ignore[no-untyped-def]
     for i in range(len(places)):
         level = places[i] & 16_383
         sizes[i] = level if level < DYADIC else np.int64(1) << (level - DYADIC)
-
-
-@njit(types.void(_INTS, _INTS, _INTS, _i64, _INTS_OUT), cache=True, nogil=True, error_model="numpy")
-def spread(row, lo, hi, width, counts):  # type: ignore[no-untyped-def]
-    """Count, for each place of a table of `width` columns, the items that cover it: item i columns lo[i] to hi[i]."""
-    for i in range(len(row)):
-        at = row[i] * width
-        for j in range(at + lo[i], at + hi[i]):
-            counts[j] += 1
-
-
-@njit(types.void(_INTS, _INTS, _INTS, _i64, _INTS, _INTS_OUT, _INTS_OUT), cache=True, nogil=True,
-      error_model="numpy")  # fmt: skip
-def gathered(row, lo, hi, width, items, begin, index):  # type: ignore[no-untyped-def]
-    """Write the items that cover each place, place by place; `begin` is where each place begins, and moves to its end.
-
-    The order of items is kept.
-    """
-    for i in range(len(row)):
-        at = row[i] * width
-        for j in range(at + lo[i], at + hi[i]):
-            index[begin[j]] = items[i]
-            begin[j] += 1
 
 
 @njit(types.void(_INTS, _INTS, _INTS, _INTS, _INTS, _INTS, _INTS_OUT, _INTS_OUT), cache=True, nogil=True,

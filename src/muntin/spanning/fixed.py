@@ -146,7 +146,8 @@ class FixedSpans:
             assert released is not None
             tops = [last_end(b.window, last) for _, b in group.members if isinstance(b.window, ContextFreeWindow)]
             high = min(released, max(tops))
-        listed = group.due(low, high, starts)
+        grid = self.fused.grid(starts, int(self.cells.edges.edges[extent[1] + 1]))
+        listed = group.due(low, high, starts, grid)
         if not len(listed.query):
             return None
         which, key, partials = self.cells.merged(listed.a + extent[0], listed.b + extent[0], listed.start, listed.end)

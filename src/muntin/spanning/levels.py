@@ -146,7 +146,7 @@ class Levels:
         stay = np.flatnonzero(last >= self.edges.first)
         if 2 * len(stay) < self.count or not len(stay):
             self.dropped += self.count - len(stay)
-            size = LEAST
+            size = max(LEAST, len(self._ends) // 2)  # not less at once: as many are likely to come again
             while size // 4 < len(stay):
                 size *= 2
             self._resize(size, stay)

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from muntin.fused import Fused
 from muntin.slicing.slices import Partials
-from muntin.spanning.covering import covering
 
-__all__ = ["Cells", "merged", "placed"]
+__all__ = ["Cells", "merged"]
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -42,7 +41,7 @@ def merged(fused: Fused, state: Partials, cells: Cells, a: Int64s, b: Int64s) ->
     key, lo, hi, ends = cells.key[items], cells.lo[items], cells.hi[items], cells.ends[items]
     owners, row = _owners(key)
     last, place = np.unique(b - 1, return_inverse=True)
-    width = stop - first + len(last)
+    width = stop - first + 4 * len(last)
     rows = max(TABLE // width, 1)
     if len(owners) <= rows:
         parts = [_rows(fused, state, (row, lo, hi, ends, items), len(owners), a - first, b - first, first, last, place)]
@@ -86,17 +85,19 @@ def _rows(
     """The windows of some keys, each of which is a row; of slices `first` is number 0."""
     row, lo, hi, ends, items = cells
     width = int(b.max())
-    over = covering(
-        fused, state, row, np.searchsorted(last, lo), np.searchsorted(last, hi, "right"), len(last), rows, items
-    )
+    # How many of the last slices of windows lie before each slice: what a cell covers of them.
+    before = np.searchsorted(last, np.arange(first, first + width + 1))
+    low, high = before[np.clip(lo - first, 0, width)], before[np.clip(hi + 1 - first, 0, width)]
+    wide = 1 << max(len(last) - 1, 0).bit_length()
+    over = fused.cover(row, low, high, items, rows, wide, state)
     at = np.arange(rows)
     which = np.repeat(np.arange(len(a)), rows)
-    tops = (place[:, None] + at * len(last)).reshape(-1)
+    tops = (place[:, None] + (2 * at + 1) * wide).reshape(-1)
     if int((b - a).max()) == 1:
         found = [column[tops] for column in over]
     else:
         done = np.flatnonzero(ends & (hi < first + width) & (hi >= first))
-        ended = placed(fused, state, row[done], hi[done] - first, hi[done] - first + 1, width, rows, items[done])
+        ended = fused.merge_into(row[done] * width + hi[done] - first, items[done], rows * width, state)
         begin, stop = ((side[:, None] + at * width).reshape(-1) for side in (a, b - 1))
         found = _combined(fused, ended, over, begin, stop, tops)
     some = np.flatnonzero(found[0])
@@ -116,19 +117,3 @@ def _combined(fused: Fused, ended: Partials, over: Partials, begin: Int64s, stop
     index = np.stack([np.arange(len(begin)), tops + len(begin)], axis=1).reshape(-1)
     at = np.arange(0, len(index), 2)
     return fused.merge_gather(at, at + 2, index, both)
-
-
-def placed(
-    fused: Fused, state: Partials, row: Int64s, lo: Int64s, hi: Int64s, width: int, rows: int, items: Int64s
-) -> Partials:
-    """A table of `rows` times `width` partials: each of the items that cover columns lo to hi of their row, as one."""
-    from muntin.kernels.spans import gathered, spread
-
-    row, items = np.ascontiguousarray(row, np.int64), np.ascontiguousarray(items, np.int64)
-    counts = np.zeros(rows * width, np.int64)
-    spread(row, lo, hi, width, counts)
-    end = np.cumsum(counts)
-    begin = end - counts
-    index = np.empty(int(end[-1]) if len(end) else 0, np.int64)
-    gathered(row, lo, hi, width, items, begin.copy(), index)
-    return fused.merge_gather(begin, end, index, state)

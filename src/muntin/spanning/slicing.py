@@ -28,7 +28,7 @@ class SpanSlicing:
 
     def __init__(self, fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> None:
         self.edges, self._levels = edges, Levels(fused, edges)
-        self._heights = Heights(spans, windows)
+        self._heights = Heights(spans)
 
     @property
     def height(self) -> int:
@@ -41,7 +41,8 @@ class SpanSlicing:
         self.edges.cover(low, high)
         self._heights.before(batch.start, batch.time, self.edges)
         start, end = np.ascontiguousarray(batch.start), np.ascontiguousarray(batch.time)
-        self._levels.take(start, end, batch.key, order, columns, self._heights.height)
+        _, pairs = self._levels.take(start, end, batch.key, order, columns, self._heights.height)
+        self._heights.after(len(start), pairs)
 
     def extent(self) -> tuple[int, int] | None:
         """The first and the last slice with an event."""
