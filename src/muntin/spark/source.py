@@ -28,7 +28,7 @@ TIME = "muntin_time"
 SHIFT = 1_000 - MIN_TIME
 """What is added to an event time for Spark: the first microsecond of year 1 becomes 1 ms after 1970."""
 
-REASONS = ("", "null time", "time out of range", "too far ahead")
+REASONS = ("", "null time", "time out of range", "too far ahead", "span ends before it starts")
 """Why a row is rejected, by the number that stands in the derived column."""
 
 _US_PER_DAY = 86_400_000_000
@@ -73,9 +73,17 @@ class Source:
         # The range is checked before the scale is applied: what passes does not overflow.
         outside = (raw < F.lit(MIN_TIME // scale)) | (raw >= F.lit((MAX_TIME + 1) // scale))
         micros = raw * F.lit(scale) if scale > 1 else raw
-        found = F.when(raw.isNull(), F.lit(1)).when(outside, F.lit(2))
+        null, backwards = raw.isNull(), None
+        if spec.spans is not None:
+            start, unit = _raw(_named(spec.spans.start), self.given[spec.spans.start].dataType)
+            null = null | start.isNull()
+            outside = outside | (start < F.lit(MIN_TIME // unit)) | (start >= F.lit((MAX_TIME + 1) // unit))
+            backwards = start * F.lit(unit) > micros
+        found = F.when(null, F.lit(1)).when(outside, F.lit(2))
         if not finite and spec.max_ahead is not None:
             found = found.when(micros > clock + F.lit(spec.max_ahead), F.lit(3))
+        if backwards is not None:
+            found = found.when(backwards, F.lit(4))
         return F.timestamp_micros(found.otherwise(micros + F.lit(SHIFT)))
 
     def times(self, micros: npt.NDArray[np.int64]) -> pa.Array:
@@ -108,6 +116,8 @@ def needed(spec: Spec) -> set[str]:
     ['key', 'ts', 'x']
     """
     names = {*spec.by, *([spec.time] if spec.time else []), *([spec.order] if spec.order else [])}
+    if spec.spans is not None:
+        names.add(spec.spans.start)
     for query in spec.queries:
         names.update(query.window.columns)
         for _, aggregate in query.aggregates:
