@@ -29,7 +29,7 @@ class Found:
 
 def found_in(view: View, key: Int64s, start: Int64s, end: Int64s, longest: int) -> Found:
     """The events of a key that overlap a window, for many windows at once; none is longer than `longest`."""
-    from muntin.kernels.spans import overlapping
+    from muntin.kernels.spanning import overlapping
 
     lo, hi = view.ranges(key, start, end + longest + 1)
     begins, ends = flat(view.measure(START)), flat(view.time)

@@ -67,7 +67,7 @@ class Levels:
         height: int,
     ) -> tuple[int, int]:
         """Events into their cells; gives the slices that they cover and the pairs of event and cell."""
-        from muntin.kernels.spans import assign, located
+        from muntin.kernels.spanning import assign, located
 
         rows = len(start)
         if len(self._a) < rows:
@@ -106,7 +106,7 @@ class Levels:
 
     def _resize(self, size: int, stay: Int64s) -> None:
         """Room for `size` cells, with only some of those that are there."""
-        from muntin.kernels.spans import rehashed
+        from muntin.kernels.spanning import rehashed
 
         ends, places = np.empty(size, np.int64), np.empty(size, np.int64)
         columns = self._fused.new(size)
@@ -120,7 +120,7 @@ class Levels:
     # -- windows -------------------------------------------------------------------------------------------------------
 
     def _cells(self) -> Cells:
-        from muntin.kernels.spans import sizes_of
+        from muntin.kernels.spanning import sizes_of
 
         ends, places = self._ends[: self.count], self._places[: self.count]
         sizes = np.empty(self.count, np.int64)
