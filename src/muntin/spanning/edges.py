@@ -80,8 +80,9 @@ class Edges:
     def _tabulate(self) -> None:
         span = int(self.edges[-1] - self.edges[0])
         self.shift = max((span // (2 * len(self))).bit_length() - 1, 0)
-        grid = self.edges[0] + (np.arange((span >> self.shift) + 1) << self.shift)
-        self.tab = (np.searchsorted(self.edges, grid, "right") - 1).astype(np.int32)
+        # Which stretches begin in each slice, rather than in which slice each begins: no search.
+        begins = -((self.edges[0] - self.edges) >> self.shift)
+        self.tab = np.repeat(np.arange(len(self) + 1, dtype=np.int32), np.diff(begins, append=(span >> self.shift) + 1))
 
     def need(self, time: int) -> None:
         """Slices that end by a time are not needed any more; there will be none before it."""

@@ -29,6 +29,7 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 LEAST = 1_024  # places of the table at first
+LOOKS = 64  # releases after which it is seen whether room can be given back
 _LEVEL_BITS = 14
 _NONE: Int64s = np.empty(0, np.int64)
 
@@ -48,6 +49,8 @@ class Levels:
         self._places = np.empty(LEAST, np.int64)
         self.columns = self._fused.new(LEAST)
         self._a = self._b = self._ids = _NONE
+        self._cached: Cells | None = None
+        self._drops = 0
 
     @property
     def nbytes(self) -> int:
@@ -70,6 +73,11 @@ class Levels:
         from muntin.kernels.spanning import assign, located
 
         rows = len(start)
+        self._cached = None
+        if 4 * self.count > len(self._ends):
+            stay = self._needed()
+            if 2 * len(stay) < self.count:
+                self._compact(stay)
         if len(self._a) < rows:
             self._a, self._b, self._ids = (np.empty(rows, np.int64) for _ in range(3))
         a, b, info = self._a[:rows], self._b[:rows], np.zeros(2, np.int64)
@@ -101,13 +109,31 @@ class Levels:
         return covered, pairs
 
     def _grow(self) -> None:
-        size = 2 * len(self._ends)
-        self._resize(size, np.arange(self.count))
+        """Room for more, with all cells: those that events have gone to must stay where they are."""
+        self._resize(2 * len(self._ends), np.arange(self.count))
+
+    def _needed(self) -> Int64s:
+        return np.flatnonzero((self._ends[: self.count] >> 1) - self.edges.base >= self.edges.first)
+
+    def _compact(self, stay: Int64s) -> None:
+        """Only some of the cells, where they are."""
+        from muntin.kernels.spanning import rehashed
+
+        before, self.count = self.count, len(stay)
+        self.dropped += before - self.count
+        self._cached = None
+        for column in (self._ends, self._places, *self.columns):
+            column[: self.count] = column[stay]
+        for column in self.columns:
+            column[self.count : before] = 0
+        self._table.fill(-1)
+        rehashed(self._ends[: self.count], self._places[: self.count], self._table)
 
     def _resize(self, size: int, stay: Int64s) -> None:
         """Room for `size` cells, with only some of those that are there."""
         from muntin.kernels.spanning import rehashed
 
+        self._cached = None
         ends, places = np.empty(size, np.int64), np.empty(size, np.int64)
         columns = self._fused.new(size)
         ends[: len(stay)], places[: len(stay)] = self._ends[stay], self._places[stay]
@@ -122,18 +148,23 @@ class Levels:
     def _cells(self) -> Cells:
         from muntin.kernels.spanning import sizes_of
 
+        if self._cached is not None:
+            return self._cached
         ends, places = self._ends[: self.count], self._places[: self.count]
         sizes = np.empty(self.count, np.int64)
         sizes_of(places, sizes)
         hi = (ends >> 1) - self.edges.base
-        return Cells(places >> _LEVEL_BITS, np.maximum(hi - sizes + 1, 0), hi, (ends & 1) == 0)
+        self._cached = Cells(places >> _LEVEL_BITS, np.maximum(hi - sizes + 1, 0), hi, (ends & 1) == 0)
+        return self._cached
 
     def bounds(self) -> tuple[int, int] | None:
         """The first and the last slice with an event."""
         if not self.count:
             return None
         cells = self._cells()
-        return int(cells.lo.min()), int(cells.hi.max())
+        last = int(cells.hi.max())
+        first = max(int(cells.lo.min()), self.edges.first)
+        return (first, last) if last >= first else None
 
     def merged(self, a: Int64s, b: Int64s) -> tuple[Int64s, Int64s, Partials]:
         """Windows over slices a to b: which window and key, and the partials; those without events left out."""
@@ -142,14 +173,17 @@ class Levels:
     def drop(self, time: int) -> None:
         """Forget the cells of slices that end by a time."""
         self.edges.need(time)
-        last = (self._ends[: self.count] >> 1) - self.edges.base
-        stay = np.flatnonzero(last >= self.edges.first)
-        if 2 * len(stay) < self.count or not len(stay):
-            self.dropped += self.count - len(stay)
-            size = max(LEAST, len(self._ends) // 2)  # not less at once: as many are likely to come again
+        self._cached = None
+        self._drops += 1
+        if self._drops % LOOKS and self.count:
+            return
+        stay = self._needed()
+        if 8 * len(stay) < self.count or not len(stay):
+            size = LEAST
             while size // 4 < len(stay):
                 size *= 2
-            self._resize(size, stay)
+            self.dropped += self.count - len(stay)
+            self._resize(min(size, len(self._ends)), stay)
 
     # -- keys and snapshots --------------------------------------------------------------------------------------------
 

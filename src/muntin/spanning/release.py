@@ -86,7 +86,9 @@ def _rows(
     row, lo, hi, ends, items = cells
     width = int(b.max())
     # How many of the last slices of windows lie before each slice: what a cell covers of them.
-    before = np.searchsorted(last, np.arange(first, first + width + 1))
+    marked = np.zeros(width + 1, np.int64)
+    marked[last - first + 1] = 1
+    before = np.cumsum(marked)
     low, high = before[np.clip(lo - first, 0, width)], before[np.clip(hi + 1 - first, 0, width)]
     wide = 1 << max(len(last) - 1, 0).bit_length()
     over = fused.cover(row, low, high, items, rows, wide, state)
