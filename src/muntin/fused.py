@@ -275,6 +275,17 @@ class Fused:
         run(self._kernel(source_cover.cover_stretches), [row, lo, hi, items, rows, wide, *state], results)
         return results
 
+    def cover_twice(
+        self, row: Ints, lo: Ints, hi: Ints, items: Ints, rows: int, width: int, levels: int, state: Sequence[Array]
+    ) -> list[Array]:
+        """As `cover`, of selective aggregates: an event may count twice. Place p of row r is cell `r * width + p`.
+
+        No stretch has 2 ** levels places or more.
+        """
+        results = self.new(levels * width * rows)
+        run(self._kernel(source_cover.cover_twice), [row, lo, hi, items, rows, width, levels, *state], results)
+        return [column[: rows * width] for column in results]
+
     def merge_headed(
         self, key: Ints, headed: Ints, lo: Ints, hi: Ints, index: Ints, heads: Sequence[Array], state: Sequence[Array]
     ) -> list[Array]:

@@ -15,7 +15,7 @@ from muntin.kernels.source import Lines, indented, module, reads, scalar
 from muntin.kernels.source_merge import begun, ended, over
 from muntin.kernels.source_plan import Plan, state_of
 
-__all__ = ["cover_stretches", "merge_into"]
+__all__ = ["cover_stretches", "cover_twice", "merge_into"]
 
 
 def _into(plan: Plan, source: str, prefix: str = "") -> Lines:
@@ -46,4 +46,25 @@ def cover_stretches(plan: Plan) -> str:
     handed += indented(["i = base + node", *_into(plan, "parent", "out_")])
     down = ["base = r * 2 * wide", "for node in range(2, 2 * wide):", *indented(handed)]
     body = ["for c in range(len(owner)):", *indented(inside), "for r in range(rows):", *indented(down)]
+    return module(plan.parts, args, body)
+
+
+def cover_twice(plan: Plan) -> str:
+    """The same for aggregates to which it is no matter that an event counts twice: two stretches make up any other.
+
+    Level k of the table has the stretches of 2 ** k places by their first one, all rows of it one after the other; what
+    they have is handed down level by level. Level 0 are the places.
+    """
+    args = [*(reads(name, "int64") for name in ("owner", "lo", "hi", "items"))]
+    args += [*map(scalar, ("rows", "width", "levels")), *state_of(plan, "", reads), *state_of(plan, "out_")]
+    inside = ["size = hi[c] - lo[c]", "if size > 0:"]
+    both = ["k = 0", "while (2 << k) <= size:", "    k += 1", "base = (k * rows + owner[c]) * width"]
+    both += ["i = base + lo[c]", *_into(plan, "items[c]"), "if size > (1 << k):"]
+    both += indented(["i = base + hi[c] - (1 << k)", *_into(plan, "items[c]")])
+    handed = ["i = from_ - rows * width", *_into(plan, "from_", "out_")]
+    handed += ["i += 1 << (k - 1)", *_into(plan, "from_", "out_")]
+    level = ["base = k * rows * width", "for from_ in range(base, base + rows * width):"]
+    level += indented(["if out_n[from_] != 0:", *indented(handed)])
+    body = ["for c in range(len(owner)):", *indented([*inside, *indented(both)])]
+    body += ["for k in range(levels - 1, 0, -1):", *indented(level)]
     return module(plan.parts, args, body)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-__all__ = ["DYADIC", "HOPS", "assign", "located", "overlapping", "rehashed", "sizes_of"]
+__all__ = ["DYADIC", "HOPS", "assign", "differences", "located", "overlapping", "rehashed", "sizes_of"]
 
 DYADIC = 8_192
 """Codes of levels from here on are powers of two."""
@@ -184,3 +184,23 @@ def overlapping(lo, hi, start, end, begins, stops, counts, index):  # type: igno
                     index[n] = j
                 n += 1
         counts[i] = n - before
+
+
+@njit(types.void(_INTS, _INTS, _INTS, _INTS, _i64, _i64, _INTS, _INTS_OUT), cache=True, nogil=True,
+      error_model="numpy")  # fmt: skip
+def differences(row, lo, hi, items, rows, width, values, out):  # type: ignore[no-untyped-def]
+    """The sum of all items that cover each place of a table, by differences: each is added once and taken away once.
+
+    Item i has the value values[items[i]] and covers columns lo[i] to hi[i] of its row; `out` begins as zeros and has
+    one place more.
+    """
+    for i in range(len(row)):
+        value = values[items[i]]
+        at = row[i] * width
+        out[at + lo[i]] += value
+        out[at + hi[i]] -= value
+    # What ends with a row is taken away where the next one begins, so the sum runs on through all rows.
+    total = 0
+    for j in range(rows * width):
+        total += out[j]
+        out[j] = total

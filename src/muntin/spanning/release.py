@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from muntin.fused import Fused
 from muntin.slicing.slices import Partials
+from muntin.spanning.covering import covered
 
 __all__ = ["Cells", "merged"]
 
@@ -90,11 +91,10 @@ def _rows(
     marked[last - first + 1] = 1
     before = np.cumsum(marked)
     low, high = before[np.clip(lo - first, 0, width)], before[np.clip(hi + 1 - first, 0, width)]
-    wide = 1 << max(len(last) - 1, 0).bit_length()
-    over = fused.cover(row, low, high, items, rows, wide, state)
+    over, head, apart = covered(fused, state, (row, low, high, items), rows, len(last))
     at = np.arange(rows)
     which = np.repeat(np.arange(len(a)), rows)
-    tops = (place[:, None] + (2 * at + 1) * wide).reshape(-1)
+    tops = (place[:, None] + head + at * apart).reshape(-1)
     if int((b - a).max()) == 1:
         found = [column[tops] for column in over]
     else:
