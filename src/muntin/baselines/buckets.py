@@ -97,6 +97,19 @@ class _Buckets:
             found.append((family, np.flatnonzero(fits)))
         return found
 
+    def _joined(
+        self, which: list[Int64s], keys: list[Int64s], parts: list[Partials]
+    ) -> tuple[Int64s, Int64s, Partials]:
+        if not parts:
+            return np.empty(0, np.int64), np.empty(0, np.int64), self._fused.new(0)
+        joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+        return np.concatenate(which), np.concatenate(keys), joined
+
+    def _shorten(self, time: int) -> None:
+        """Events before a time are not needed any more."""
+        if self._extent is not None:
+            self._extent = [max(self._extent[0], time), self._extent[1]] if self._extent[1] >= time else None
+
     def told(self) -> list[str]:
         """Nothing is chosen."""
         return []
@@ -152,10 +165,7 @@ class AggregateBuckets(_Buckets):
             which.append(np.repeat(some[here], self._keys)[full])
             keys.append(np.tile(np.arange(self._keys), len(here))[full])
             parts.append([column[rows[full]] for column in family.columns])
-        if not parts:
-            return np.empty(0, np.int64), np.empty(0, np.int64), self._fused.new(0)
-        joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-        return np.concatenate(which), np.concatenate(keys), joined
+        return self._joined(which, keys, parts)
 
     def drop(self, time: int) -> None:
         """Forget the buckets of windows that start before a time."""
@@ -169,8 +179,7 @@ class AggregateBuckets(_Buckets):
                 family.columns = [column[gone * family.stride :].copy() for column in family.columns]
                 family.first, family.windows = family.first + gone, family.windows - gone
                 self._gone += gone
-        if self._extent is not None:
-            self._extent = [max(self._extent[0], time), self._extent[1]] if self._extent[1] >= time else None
+        self._shorten(time)
 
     def held(self, at: int) -> list[npt.NDArray[Any]]:
         """Where a column of partials stands."""
@@ -275,10 +284,7 @@ class TupleBuckets(_Buckets):
             parts.append(self._fused.merge_gather(first, stops, member[held][sort], self._columns))
             which.append(some[codes // (int(self._key.max()) + 1)])
             keys.append(codes % (int(self._key.max()) + 1))
-        if not parts:
-            return np.empty(0, np.int64), np.empty(0, np.int64), self._fused.new(0)
-        joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-        return np.concatenate(which), np.concatenate(keys), joined
+        return self._joined(which, keys, parts)
 
     def drop(self, time: int) -> None:
         """Forget windows that start before a time, and the events that no other holds."""
@@ -299,8 +305,7 @@ class TupleBuckets(_Buckets):
             least = -((family.align - time) // family.step)
             some = np.flatnonzero((window >= least) & (moved[member] >= 0))
             self._windows_of[i], self._events_of[i] = [window[some]], [moved[member[some]]]
-        if self._extent is not None:
-            self._extent = [max(self._extent[0], time), self._extent[1]] if self._extent[1] >= time else None
+        self._shorten(time)
 
     def held(self, at: int) -> list[npt.NDArray[Any]]:
         """Where a column of partials stands."""

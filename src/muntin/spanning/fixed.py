@@ -14,7 +14,7 @@ from muntin.fused import fused
 from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch
 from muntin.slicing.compaction import HoldsKeys
-from muntin.slicing.finish import finished, named_errors
+from muntin.slicing.finish import finished_all
 from muntin.slicing.groups import FixedGroup, groups_of
 from muntin.slicing.late import LateRows
 from muntin.slicing.revisions import Report
@@ -168,12 +168,7 @@ class FixedSpans:
         return group.reported.report(report, None)
 
     def _values(self, bound: BoundQuery, fixed: dict[str, int], partials: Partials) -> dict[str, pa.Array]:
-        found = {}
-        for name, place in fixed.items():
-            with named_errors(name, bound.aggregates[name]):
-                values = finished(self.fused, place, bound.aggregates[name], self._compiled[place], partials)
-            found[name] = self.texts.shown(bound.aggregates[name], values)
-        return found
+        return finished_all(self.fused, fixed, bound.aggregates, self._compiled, self.texts, partials)
 
     def close(self, released: int) -> None:
         """Windows that were released longer than the lateness ago are closed; slices that none needs are dropped."""
