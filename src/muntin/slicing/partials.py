@@ -46,6 +46,8 @@ def why_events(layout: Layout) -> str | None:
     spec = layout.spec
     if spec.time is None:
         return "events go by the time of arrival"
+    if spec.spans is not None:
+        return "events have a duration, and partials of slices do not tell which of them go on"
     texts = Decoder(layout).interners
     if texts:
         return f"the texts of {next(iter(texts))!r} are numbered in each place on its own"
