@@ -34,11 +34,13 @@ from muntin.errors import (
     MuntinError,
     RejectedRows,
     SpecError,
+    SqlError,
     StateCorrupt,
     SumOverflow,
     UnsupportedAggregate,
 )
 from muntin.spec import Spec, over
+from muntin.sql import sql
 from muntin.windows import (
     ContextAwareWindow,
     ContextFreeWindow,
@@ -63,6 +65,7 @@ __all__ = [
     "RejectedRows",
     "Spec",
     "SpecError",
+    "SqlError",
     "StateCorrupt",
     "SumOverflow",
     "UnsupportedAggregate",
@@ -96,6 +99,7 @@ __all__ = [
     "reference",
     "session",
     "sliding",
+    "sql",
     "stddev",
     "sum",
     "tumbling",

@@ -56,6 +56,10 @@ class Spec:
     idle: int | None = None
     max_ahead: int | None = ONE_DAY
     queries: tuple[Query, ...] = field(default=())
+    condition: str | None = None
+    """Which rows count, as an SQL expression; None: all."""
+    derived: tuple[tuple[str, str], ...] = ()
+    """Columns that are computed from others of the row: names and SQL expressions."""
 
     # -- building ------------------------------------------------------------------------------------------------
 
@@ -90,6 +94,38 @@ class Spec:
         """
         gone = query_named(self, name)
         return replace(self, queries=tuple(query for query in self.queries if query is not gone))
+
+    def where(self, condition: str) -> Spec:
+        """This spec over the rows for which an SQL condition is true; the others are as if they had never come.
+
+        It is computed by Spark on Spark and by Arrow elsewhere, with the same meaning: see the page about SQL.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").where("price > 0").window("s", mt.tumbling("1 second"), n=mt.count())
+        >>> spec.apply({"ts": [0, 1, 2], "price": [5, -1, None]}).column("n").to_pylist()
+        [1]
+        """
+        from muntin.sql.expressions import expression, text_of
+
+        text = text_of(expression(condition))
+        both = text if self.condition is None else f"({self.condition}) AND ({text})"
+        return replace(self, condition=both)
+
+    def computed(self, **columns: str) -> Spec:
+        """This spec with columns that SQL expressions compute from others of the same row.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").computed(paid="price * amount").window("s", mt.tumbling("1 second"), n=mt.sum("paid"))
+        >>> spec.apply({"ts": [0, 1], "price": [5, 3], "amount": [1, 2]}).column("n").to_pylist()
+        [11]
+        """
+        from muntin.sql.expressions import expression, text_of
+
+        twice = {name for name, _ in self.derived} & set(columns)
+        if twice:
+            raise SpecError(f"two computed columns are named {min(twice)!r}. Choose another name.")
+        made = tuple((name, text_of(expression(text))) for name, text in columns.items())
+        return replace(self, derived=(*self.derived, *made))
 
     def _check_name(self, name: object) -> None:
         if not isinstance(name, str) or not name:
@@ -128,6 +164,11 @@ class Spec:
     def in_order(self) -> bool:
         """Whether the stream is declared to be in order: neither disorder nor lateness."""
         return self.disorder == 0 and self.lateness == 0
+
+    @property
+    def rows(self) -> bool:
+        """Whether something is done to rows first: a condition, or computed columns."""
+        return self.condition is not None or bool(self.derived)
 
     def apply(self, frame: Any, *, engine: str = "auto", buckets: int | None = None) -> Any:
         """All windows of a frame, as a frame of the same kind.
@@ -264,7 +305,7 @@ class Spec:
 
             told = explain(self.checked(), spark_columns(self, frame), rate, keys)
             return Explanation(f"{told}\n\n{explain_spark(self, frame, late, buckets)}")
-        return explain(self.checked(), schema_of(frame), rate, keys)
+        return explain(self.checked(), prepared_schema(self, schema_of(frame)), rate, keys)
 
     def __repr__(self) -> str:
         head = [repr(self.time)]
@@ -279,6 +320,14 @@ class Spec:
         if self.max_ahead != ONE_DAY:
             head.append("max_ahead=" + ("None" if self.max_ahead is None else repr(show_duration(self.max_ahead))))
         lines = [f"over({', '.join(head)})"]
+        if self.condition is not None:
+            lines.append(f".where({self.condition!r})")
+        if self.derived:
+            plain = all(name.isidentifier() for name, _ in self.derived)
+            shown = (
+                ", ".join(f"{name}={text!r}" for name, text in self.derived) if plain else f"**{dict(self.derived)!r}"
+            )
+            lines.append(f".computed({shown})")
         for query in self.queries:
             named = ", ".join(f"{name}={aggregate!r}" for name, aggregate in query.aggregates)
             lines.append(f".window({query.name!r}, {query.window!r}, {named})")
@@ -351,6 +400,15 @@ def schema_of(frame: Any) -> Any:
     from muntin.frames import to_arrow
 
     return to_arrow(frame).table.schema
+
+
+def prepared_schema(spec: Spec, schema: Any) -> Any:
+    """The schema with the columns that are computed; None stays None."""
+    if schema is None or not spec.rows:
+        return schema
+    from muntin.sql.rows import prepared
+
+    return prepared(spec, schema.empty_table()).schema
 
 
 def counts_rows(window: Window) -> bool:

@@ -10,6 +10,7 @@ from muntin.slicing.batch import Decoder
 from muntin.slicing.partials import why_events
 from muntin.slicing.plan import is_sliced
 from muntin.slicing.sliced import Sliced
+from muntin.spark.rows import prepared
 from muntin.spark.source import source
 from muntin.spark.step import bucket_spec
 from muntin.spark.stream import bucket_labels
@@ -22,11 +23,12 @@ __all__ = ["explain_spark", "spark_columns"]
 
 def spark_columns(spec: Spec, frame: DataFrame) -> pa.Schema:
     """The columns of a Spark DataFrame that a spec needs, as Arrow has them."""
-    return source(spec, frame, late=False).schema
+    return source(spec, prepared(spec, frame), late=False).schema
 
 
 def explain_spark(spec: Spec, frame: DataFrame, late: bool = False, buckets: int | None = None) -> str:
     """The lines for Spark; `late` says whether there is a late output."""
+    frame = prepared(spec, frame)
     streaming = frame.isStreaming
     read = source(spec, frame, late=late and streaming)
     bound = layout(bucket_spec(spec), read.schema, finite=not streaming)

@@ -20,7 +20,7 @@ from muntin.spark.types import arrow_schema, arrow_type
 from muntin.spec import Spec
 from muntin.units import MAX_TIME, MIN_TIME
 
-__all__ = ["REASONS", "SHIFT", "TIME", "Source", "from_spark", "source"]
+__all__ = ["REASONS", "SHIFT", "TIME", "Source", "from_spark", "named", "source"]
 
 TIME = "muntin_time"
 """The name of the derived column."""
@@ -61,7 +61,7 @@ class Source:
     def select(self, frame: DataFrame, *, finite: bool) -> DataFrame:
         """The derived column and those that come along."""
         # By place: PySpark reads dots and backticks in names as its own.
-        carried = (_named(name).alias(f"c{i}") for i, name in enumerate(self.carried))
+        carried = (named(name).alias(f"c{i}") for i, name in enumerate(self.carried))
         return frame.select(self._time(finite).alias(TIME), *carried)
 
     def _time(self, finite: bool) -> Column:
@@ -69,7 +69,7 @@ class Source:
         clock = F.unix_micros(F.current_timestamp())
         if spec.time is None:
             return F.timestamp_micros(clock + F.lit(SHIFT))
-        raw, scale = _raw(_named(spec.time), self.given[spec.time].dataType)
+        raw, scale = _raw(named(spec.time), self.given[spec.time].dataType)
         # The range is checked before the scale is applied: what passes does not overflow.
         outside = (raw < F.lit(MIN_TIME // scale)) | (raw >= F.lit((MAX_TIME + 1) // scale))
         micros = raw * F.lit(scale) if scale > 1 else raw
@@ -115,7 +115,7 @@ def needed(spec: Spec) -> set[str]:
     return names
 
 
-def _named(name: str) -> Column:
+def named(name: str) -> Column:
     """A column by its whole name: a dot in it does not reach into a struct."""
     return F.col("`" + name.replace("`", "``") + "`")
 
