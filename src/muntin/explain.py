@@ -11,6 +11,7 @@ from muntin.aggregates.ordered import Process
 from muntin.compile import compiled, why_not
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.memory import TABLE_1, Part, assumed, held, predicted
+from muntin.panes import panes
 from muntin.slicing.covered import size_of
 from muntin.slicing.pieces import from_pieces
 from muntin.slicing.plan import is_along, is_rows, is_sliced, overlapping, way
@@ -48,7 +49,9 @@ def explain(spec: Spec, schema: pa.Schema | None = None, rate: float | None = No
     answers = [truth(spec, query, bound) for query in spec.queries]
     parts = [_head(spec)]
     for query, answer in zip(spec.queries, answers, strict=True):
-        parts.append(_query(query, answer, in_python(query, bound, schema is not None), _bound_query(query, bound)))
+        parts.append(
+            _query(spec, query, answer, in_python(query, bound, schema is not None), _bound_query(query, bound))
+        )
     parts.append("\n".join(_together(spec, answers)))
     if rate is not None:
         parts.append("\n".join(_state(spec, bound, rate, keys)))
@@ -150,7 +153,13 @@ def _head(spec: Spec) -> str:
     return f"over({spec.time!r}): {order}, {keys}"
 
 
-def _query(query: Query, answer: Workload, reasons: dict[str, str], bound: BoundQuery | None) -> str:
+def _decomposed(spec: Spec, query: Query) -> list[str]:
+    """The pane-level and the window-level query, where a window has several panes."""
+    plan = panes(spec)[query.name]
+    return plan.lines() if plan.pane is not None and plan.pane.per_window > 1 else []
+
+
+def _query(spec: Spec, query: Query, answer: Workload, reasons: dict[str, str], bound: BoundQuery | None) -> str:
     window = query.window
     lines = [f"{query.name}: {window!r}"]
     lines.append(
@@ -161,6 +170,7 @@ def _query(query: Query, answer: Workload, reasons: dict[str, str], bound: Bound
         lines.append(f"  {name} = {aggregate!r}: {', '.join(aggregate.properties)}")
         if name in reasons:
             lines.append(f"    runs in Python: {reasons[name]}")
+    lines += [f"  {line}" for line in _decomposed(spec, query)]
     lines.append(f"  events kept: {answer.keep_events.answer}. {answer.keep_events.reason}")
     lines.append(f"  splits:      {answer.splits.answer}. {answer.splits.reason}")
     cached = cached_slices(query, bound) if answer.keep_events else None

@@ -15,6 +15,7 @@ from muntin.windows import Window
 if TYPE_CHECKING:
     from muntin.engine import Engine
     from muntin.explain import Explanation
+    from muntin.panes import Panes
 
 __all__ = ["RESERVED", "Query", "Spec", "over"]
 
@@ -261,6 +262,24 @@ class Spec:
         from muntin.engine import make
 
         return make(self.checked(), engine, watermark, clock, sources, idle_source, threads, store, latency, emit)
+
+    def panes(self) -> Panes:
+        """The split of each window into a pane-level and a window-level query (paper 2, section 3.1).
+
+        Beside the panes, of gcd(RANGE, SLIDE), it shows the cuts that run, which are never more.
+
+        >>> import muntin as mt
+        >>> print(mt.over("ts", by="item").window("w", mt.sliding("7 min", every="5 min"), n=mt.count()).panes())
+        w: sliding('7 minutes', every='5 minutes')
+          panes:        1 minute (gcd of 7 minutes and 5 minutes), 7 in a window, 5 new in each slide
+          pane level:   SELECT item, count(*) AS n FROM events [RANGE 1 minute] GROUP BY item
+          window level: SELECT item, sum(n) AS n FROM panes [RANGE 7 minutes SLIDE 5 minutes] GROUP BY item
+          cuts that run: the edges of windows, 3 slices in a window, 4 fewer than panes
+          full-differential: n (the window before, less the panes that left, plus those that came)
+        """
+        from muntin.panes import panes
+
+        return panes(self.checked())
 
     def explain(
         self,

@@ -111,12 +111,14 @@ def _rest(node: Any, table: pa.Table) -> Value:
     _no_zero(node, b)
     if pa.types.is_integer(a.type):
         return pc.subtract(a, pc.multiply(pc.divide(a, b), b))
-    scalar = isinstance(a, pa.Scalar) and isinstance(b, pa.Scalar)
-    sides = [pa.repeat(side, 1) if isinstance(side, pa.Scalar) else side for side in (a, b)]
-    null = pc.or_(*(pc.is_null(side) for side in sides)) if not scalar else pc.is_null(pc.add(*sides))
-    rest = np.fmod(*(pc.fill_null(side, 1).to_numpy() for side in sides))
-    found = pc.if_else(null, pa.scalar(None, pa.float64()), pa.array(rest))
-    return found[0] if scalar else found
+    sides = [side if isinstance(side, pa.Scalar) else side.combine_chunks() for side in (a, b)]
+    known = pc.is_valid(pc.add(*sides))
+    rest = np.fmod(*(_filled(side) for side in sides))
+    return pc.if_else(known, pa.scalar(rest) if rest.ndim == 0 else pa.array(rest), pa.scalar(None, pa.float64()))
+
+
+def _filled(side: Value) -> Any:
+    return pc.fill_null(side, 1).as_py() if isinstance(side, pa.Scalar) else pc.fill_null(side, 1).to_numpy()
 
 
 def _no_zero(node: Any, divisor: Value) -> None:
