@@ -28,6 +28,8 @@ from muntin.aggregates.runs import Median as median
 from muntin.aggregates.runs import Mode as mode
 from muntin.aggregates.runs import NthSmallest as nth_smallest
 from muntin.aggregates.runs import Quantile as quantile
+from muntin.aggregates.sketches import ApproxCountDistinct as approx_count_distinct
+from muntin.aggregates.sketches import ApproxQuantile as approx_quantile
 from muntin.errors import (
     EngineEnded,
     FrameError,
@@ -69,6 +71,8 @@ __all__ = [
     "StateCorrupt",
     "SumOverflow",
     "UnsupportedAggregate",
+    "approx_count_distinct",
+    "approx_quantile",
     "arg_max",
     "arg_min",
     "center_of_mass",

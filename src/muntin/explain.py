@@ -9,6 +9,7 @@ import pyarrow as pa
 from muntin.aggregates import Aggregate
 from muntin.aggregates.ordered import Process
 from muntin.compile import compiled, why_not
+from muntin.explain_costs import Statistics, cost_lines
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.memory import TABLE_1, Part, assumed, held, predicted
 from muntin.panes import panes
@@ -43,7 +44,7 @@ class Explanation(str):
         return str(self)
 
 
-def explain(spec: Spec, schema: pa.Schema | None = None, rate: float | None = None, keys: int = 1) -> Explanation:
+def explain(spec: Spec, schema: pa.Schema | None = None, found: Statistics | None = None) -> Explanation:
     """The explanation of a spec; with the schema of its frames the types of columns are known, too."""
     bound = assumed(spec) if schema is None else layout(spec, schema)
     answers = [truth(spec, query, bound) for query in spec.queries]
@@ -53,8 +54,9 @@ def explain(spec: Spec, schema: pa.Schema | None = None, rate: float | None = No
             _query(spec, query, answer, in_python(query, bound, schema is not None), _bound_query(query, bound))
         )
     parts.append("\n".join(_together(spec, answers)))
-    if rate is not None:
-        parts.append("\n".join(_state(spec, bound, rate, keys)))
+    if found is not None:
+        parts += ["\n".join(cost_lines(bound, found))] if bound is not None else []
+        parts.append("\n".join(_state(spec, bound, found.rate, found.keys)))
     return Explanation("\n\n".join(parts))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from muntin.aggregates import Aggregate
 from muntin.errors import SpecError, nearest
@@ -285,7 +285,7 @@ class Spec:
         self,
         frame: Any = None,
         *,
-        rate: float | None = None,
+        rate: float | Literal["sample"] | None = None,
         keys: int = 1,
         late: bool = False,
         buckets: int | None = None,
@@ -294,7 +294,7 @@ class Spec:
 
         A frame, or a pyarrow schema, tells the types of columns: then it is known of each aggregate of your own
         whether it is compiled. `rate`, in events per second of event time, and the number of keys tell how many bytes
-        of state result. With a Spark DataFrame it also tells what happens before and after the shuffle; `late` says
+        of state result, and what windows cost with panes and without; `rate="sample"` takes both from the frame. With a Spark DataFrame it also tells what happens before and after the shuffle; `late` says
         whether there is a late output, and `buckets` how many parts the keys are put into.
 
         >>> import muntin as mt
@@ -314,17 +314,26 @@ class Spec:
         A row further than 1 day ahead of the clock is rejected (max_ahead).
         """
         from muntin.explain import Explanation, explain
+        from muntin.explain_costs import Statistics, sampled
 
-        if rate is not None and not rate > 0:
-            raise SpecError(f"explain(rate={rate!r}): a rate is a number of events per second of event time, above 0.")
+        if rate is not None and rate != "sample" and not (isinstance(rate, int | float) and rate > 0):
+            raise SpecError(
+                f"explain(rate={rate!r}): a rate is a number of events per second of event time, above 0, or 'sample'."
+            )
         if isinstance(keys, bool) or not isinstance(keys, int) or keys < 1:
             raise SpecError(f"explain(keys={keys!r}): the number of keys counts from 1.")
         if is_spark(frame):
             from muntin.spark.explain import explain_spark, spark_columns
 
-            told = explain(self.checked(), spark_columns(self, frame), rate, keys)
-            return Explanation(f"{told}\n\n{explain_spark(self, frame, late, buckets)}")
-        return explain(self.checked(), prepared_schema(self, schema_of(frame)), rate, keys)
+            if rate == "sample":
+                raise SpecError("rate='sample' would run a job on Spark. Give the rate as a number, and keys=.")
+            found = None if rate is None else Statistics(rate, keys)
+            told = explain(self.checked(), spark_columns(self, frame), found)
+            return Explanation(f"{told}\n\n{explain_spark(self, frame, late, buckets, found)}")
+        schema = prepared_schema(self, schema_of(frame))
+        if rate == "sample":
+            return explain(self.checked(), schema, sampled(self, rows_of(self, frame)))
+        return explain(self.checked(), schema, None if rate is None else Statistics(rate, keys))
 
     def __repr__(self) -> str:
         head = [repr(self.time)]
@@ -428,6 +437,20 @@ def prepared_schema(spec: Spec, schema: Any) -> Any:
     from muntin.sql.rows import prepared
 
     return prepared(spec, schema.empty_table()).schema
+
+
+def rows_of(spec: Spec, frame: Any) -> Any:
+    """The rows of a frame that count, for a sample; an error where there are none."""
+    import pyarrow as pa
+
+    if frame is None or isinstance(frame, pa.Schema):
+        raise SpecError(
+            "rate='sample' takes the rate from a frame, and none is given. Write explain(frame, rate='sample')."
+        )
+    from muntin.engine import prepared
+    from muntin.frames import to_arrow
+
+    return prepared(spec, to_arrow(frame).table)
 
 
 def counts_rows(window: Window) -> bool:

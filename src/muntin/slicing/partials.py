@@ -22,7 +22,7 @@ from muntin.slicing.plan import is_sliced, way
 from muntin.slicing.sliced import Sliced
 from muntin.windows import Cumulative, Session, Sliding
 
-__all__ = ["Combiner", "absorb", "why_events"]
+__all__ = ["Combiner", "absorb", "combining_pays", "why_events"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -62,6 +62,17 @@ def why_events(layout: Layout) -> str | None:
     return None
 
 
+def combining_pays(events: float, cells: float) -> bool:
+    """Whether rows are combined before the shuffle: else a partial goes for each, which is as much or more.
+
+    This is where the cost of panes is decided for certain (paper 2, section 3.3.1, cases 1 and 2): by what is there.
+
+    >>> combining_pays(events=100, cells=90), combining_pays(events=100, cells=10)
+    (False, True)
+    """
+    return cells * _LEAST <= events
+
+
 class Combiner:
     """Turns tables of rows into tables of partials, one row per slice and key.
 
@@ -97,7 +108,7 @@ class Combiner:
             cell = cell * wide + batch.key
         numbers = _Numbers()
         ids = numbers.ids(cell, None)
-        if numbers.size * _LEAST > len(batch):
+        if not combining_pays(len(batch), numbers.size):
             return None
         state = fused.new(numbers.size)
         fused.update_cells(state, ids, batch.time, batch.order, batch.values)

@@ -201,7 +201,8 @@ class Parser(SparkParser):
 
     def _partition(self) -> list[exp.Expr]:
         """The columns of PARTITION BY, in parentheses or not; then the next argument ends them."""
-        wrapped, keys = self._match(TokenType.L_PAREN), [self._parse_id_var(any_token=True)]
+        wrapped = self._match(TokenType.L_PAREN)
+        keys: list[Any] = [self._parse_id_var(any_token=True)]
         while self._match(TokenType.COMMA, advance=False):
             if not wrapped and (self._next.text.upper() == "DESCRIPTOR" or not _is_word(self._next)):
                 break
