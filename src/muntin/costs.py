@@ -1,7 +1,7 @@
 """What panes cost and what they save: the formulas of paper 2, section 3.3.1, with constants of this machine.
 
-The constants are nanoseconds. They are measured once, with the kernels that the engine runs (`measured`), and kept beside
-the compiled kernels; until then `constants` measures them.
+The constants are nanoseconds. They are measured once on a machine, with the kernels that the engine runs (`measured`),
+and kept beside the compiled kernels.
 """
 
 from __future__ import annotations
@@ -132,14 +132,19 @@ def constants() -> Constants:
         return kept
     found = measured()
     if file is not None:
-        file.write_text(json.dumps({"format": _FORMAT, "machine": platform.processor(), **asdict(found)}))
+        file.write_text(json.dumps({"format": _FORMAT, "machine": _machine(), **asdict(found)}))
     return found
+
+
+def _machine() -> str:
+    """Which machine it is: a folder may be seen from several."""
+    return f"{platform.node()} {platform.machine()} {platform.processor()}"
 
 
 def _kept(file: Path) -> Constants | None:
     try:
         tree = json.loads(file.read_text())
-        if (tree.pop("format"), tree.pop("machine")) != (_FORMAT, platform.processor()):
+        if (tree.pop("format"), tree.pop("machine")) != (_FORMAT, _machine()):
             return None
         return Constants(**{name: float(value) for name, value in tree.items()})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -155,7 +160,7 @@ def measured(rows: int = 100_000, rounds: int = 7) -> Constants:
         took["low"].append(_seconds(few.pane_level))
         took["fine"].append(_seconds(keys.pane_level))
         state = few.pane_level()
-        took["high"].append(_seconds(lambda state=state: few.window_level(state)))
+        took["high"].append(_seconds(functools.partial(few.window_level, state)))
         took["plain"].append(_seconds(few.without))
     low, fine, high, plain = (min(took[name]) * 1e9 for name in took)  # the rest is other work of the machine
     a = low / rows  # its groups are a twentieth of its tuples, and hardly count
@@ -205,6 +210,8 @@ class Workload:
     def window_level(self, state: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         """The panes of each window as one, group by group."""
         first = np.arange(self.windows)
+        if self._groups == 1:
+            return self._fused.merge_ranges(first, first + self._panes, state)[self._fused.places[0][0]]
         return self._fused.merge_dense(first, first + self._panes, self._groups, state)[self._fused.places[0][0]]
 
     def without(self) -> npt.NDArray[Any]:

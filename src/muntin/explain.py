@@ -11,7 +11,7 @@ from muntin.aggregates.ordered import Process
 from muntin.compile import compiled, why_not
 from muntin.explain_costs import Statistics, cost_lines
 from muntin.layout import BoundQuery, Layout, layout
-from muntin.memory import TABLE_1, Part, assumed, held, predicted
+from muntin.memory import TABLE_1, Part, amount, assumed, held, predicted
 from muntin.panes import panes
 from muntin.slicing.covered import size_of
 from muntin.slicing.pieces import from_pieces
@@ -278,15 +278,3 @@ def _state(spec: Spec, bound: Layout | None, rate: float, keys: int) -> list[str
 def _part(part: Part) -> str:
     note = f", {part.note}" if part.note else ""
     return f"{part.name}: {part.count:,.0f} of {part.size:.4g} bytes, {amount(part.nbytes)}{note}"
-
-
-def amount(size: float) -> str:
-    """A number of bytes, short.
-
-    >>> amount(512), amount(3_400_000)
-    ('512 bytes', '3.4 MB')
-    """
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
-            return f"{size / unit:.3g} {name}"
-    return f"{size:.0f} bytes"

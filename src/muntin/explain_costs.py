@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from muntin.columns import read_time
+from muntin.columns import times as read_times
 from muntin.costs import Constants, Sizes, constants, paned, why_not, windowed
 from muntin.errors import SpecError
 from muntin.layout import BoundQuery, Layout
-from muntin.memory import cell_bytes
+from muntin.memory import amount, cell_bytes
 from muntin.panes import Pane, cut
 from muntin.units import Measure
 from muntin.windows import Cumulative, MixedSliding, Sliding
@@ -58,9 +58,9 @@ def sampled(spec: Spec, table: pa.Table) -> Statistics:
     if spec.time is None:
         raise SpecError("rate='sample': the rows of a frame have no time of arrival. Give a rate as a number.")
     rows = table.slice(0, SAMPLE)
-    times, valid = read_time(rows.column(spec.time))
-    kept = np.flatnonzero(valid) if valid is not None else np.arange(len(times))
-    times, rows = times[kept], rows.take(pa.array(kept)).select(list(spec.by))
+    read = read_times(rows.column(spec.time), spec.time)
+    kept = np.flatnonzero(~(read.null | read.out_of_range))
+    times, rows = read.micros[kept], rows.take(pa.array(kept)).select(list(spec.by))
     span = float(times.max() - times.min()) if len(times) else 0.0
     if span <= 0:
         raise SpecError("rate='sample': the frame has no two times, so no rate can be taken from it. Give a number.")
@@ -70,7 +70,7 @@ def sampled(spec: Spec, table: pa.Table) -> Statistics:
         """Groups in a pane that is not empty, on average."""
         named = rows.append_column("\x1fpane", pa.array(times // pane))
         cells = named.group_by(["\x1fpane", *spec.by]).aggregate([]).num_rows
-        return cells / len(np.unique(times // pane))
+        return float(cells / len(np.unique(times // pane)))
 
     return Statistics((len(times) - 1) / (span / 1e6), keys, groups)
 
@@ -98,20 +98,24 @@ def _query(k: Constants, s: Sizes, query: BoundQuery, bound: Layout) -> list[str
     differential = all(b.aggregate.differential != "not differential" for b in query.aggregates.values())
     with_panes, without = paned(k, s, differential), windowed(k, s, differential)
     formulas = "3.2 and 3.4" if differential else "3.1 and 3.3"
-    each = f"{s.per_group:.3g} for each group and pane"
-    lines = [
-        f"  {query.name}: T = {s.tuples:,.4g} tuples, P = {s.panes} panes, G = {s.groups:,.4g} groups per pane; {each}"
-    ]
+    terms = f"T = {_number(s.tuples)} tuples, P = {s.panes} panes, G = {_number(s.groups)} groups in a pane"
+    lines = [f"  {query.name}: {terms}; {_number(s.per_group)} tuples for each group and pane"]
     ratio = f"with panes {_time(with_panes)}, without {_time(without)} (formulas {formulas})"
     reason = why_not(k, s, differential)
-    if reason is None:
+    if s.panes == 1:
+        lines.append("    a window is one pane: there is nothing to share")
+    elif reason is None:
         lines.append(f"    {ratio}: panes take {with_panes / without:.2g} of the time")
     else:
         lines.append(f"    {ratio}: panes do not pay, since {reason}")
     size = cell_bytes(replace(bound, queries=(query,)))
-    whole = s.panes * s.groups * size
-    lines.append(f"    buffer: P × G × partial = {s.panes} × {s.groups:,.4g} × {size} bytes, about {whole:,.3g} bytes")
+    shown = f"{s.panes} × {_number(s.groups)} × {size} bytes = {amount(s.panes * s.groups * size)}"
+    lines.append(f"    buffer: P × G × partial = {shown}")
     return lines
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _time(nanoseconds: float) -> str:

@@ -294,7 +294,8 @@ class Spec:
 
         A frame, or a pyarrow schema, tells the types of columns: then it is known of each aggregate of your own
         whether it is compiled. `rate`, in events per second of event time, and the number of keys tell how many bytes
-        of state result, and what windows cost with panes and without; `rate="sample"` takes both from the frame. With a Spark DataFrame it also tells what happens before and after the shuffle; `late` says
+        of state result, and what windows cost with panes and without; `rate="sample"` takes both from the frame. With
+        a Spark DataFrame it also tells what happens before and after the shuffle; `late` says
         whether there is a late output, and `buckets` how many parts the keys are put into.
 
         >>> import muntin as mt
@@ -315,6 +316,7 @@ class Spec:
         """
         from muntin.explain import Explanation, explain
         from muntin.explain_costs import Statistics, sampled
+        from muntin.given import prepared_schema, rows_of, schema_of
 
         if rate is not None and rate != "sample" and not (isinstance(rate, int | float) and rate > 0):
             raise SpecError(
@@ -417,40 +419,6 @@ def query_named(spec: Spec, name: str) -> Query:
         if query.name == name:
             return query
     raise SpecError(f"no window is named {name!r}. {nearest(name, [query.name for query in spec.queries])}")
-
-
-def schema_of(frame: Any) -> Any:
-    """The pyarrow schema of a frame, of a schema itself, or None."""
-    import pyarrow as pa
-
-    if frame is None or isinstance(frame, pa.Schema):
-        return frame
-    from muntin.frames import to_arrow
-
-    return to_arrow(frame).table.schema
-
-
-def prepared_schema(spec: Spec, schema: Any) -> Any:
-    """The schema with the columns that are computed; None stays None."""
-    if schema is None or not spec.rows:
-        return schema
-    from muntin.sql.rows import prepared
-
-    return prepared(spec, schema.empty_table()).schema
-
-
-def rows_of(spec: Spec, frame: Any) -> Any:
-    """The rows of a frame that count, for a sample; an error where there are none."""
-    import pyarrow as pa
-
-    if frame is None or isinstance(frame, pa.Schema):
-        raise SpecError(
-            "rate='sample' takes the rate from a frame, and none is given. Write explain(frame, rate='sample')."
-        )
-    from muntin.engine import prepared
-    from muntin.frames import to_arrow
-
-    return prepared(spec, to_arrow(frame).table)
 
 
 def counts_rows(window: Window) -> bool:

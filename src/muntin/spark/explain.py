@@ -63,9 +63,10 @@ def _combined(bound: Layout, found: Statistics) -> str:
     assert sliced is not None
     events = found.rate / sliced.slicer.per_second()
     cells = found.keys * -math.expm1(-events / found.keys)
+    each = f"a slice and key has about {events / cells:.3g} events"
     if combining_pays(events, cells):
-        return f"a slice and key has about {events / cells:.3g} events: panes pay, and are combined before the shuffle"
-    return f"a slice and key has about {events / cells:.3g} events: panes do not pay, so rows are combined after the shuffle"
+        return f"{each}: panes pay, and are combined before the shuffle"
+    return f"{each}: panes do not pay, so rows are combined after the shuffle"
 
 
 def _sliced(bound: Layout) -> Sliced | None:
