@@ -142,7 +142,7 @@ def test_predicted_state_is_printed_part_by_part() -> None:
     spec = mt.over("ts", by="key", disorder="2 seconds").window("w", mt.tumbling("1 minute"), top=mt.max("x"))
     text = str(spec.explain(rate=10_000, keys=100))
     assert "State at 10,000 events per second of event time and 100 keys: about 16.1 kB, and room to grow." in text
-    assert "slices: 400 of 40.16 bytes, 16.1 kB" in text
+    assert "slices: 400 of 40.32 bytes, 16.1 kB" in text
     assert "kept events" not in text
     assert "lazy slicing" in text
     assert "on tuples" not in text

@@ -236,8 +236,7 @@ class Fused:
     def _empty(self, rows: int) -> list[Array]:
         found: list[Array] = [np.empty(rows, slot) for slot in self.slots]
         if not self._spans:  # the kernels write all other columns
-            found[1].fill(0)
-            found[2].fill(0)
+            found[1], found[2] = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
         return found
 
     def merge_gather(self, lo: Ints, hi: Ints, index: Ints, state: Sequence[Array]) -> list[Array]:

@@ -28,6 +28,7 @@ __all__ = ["TABLE_1", "Held", "Part", "Predicted", "amount", "assumed", "held", 
 
 SECOND = 1_000_000
 SPAN = 16  # bytes of the start and the end of a slice or bucket
+TIMES = 16  # bytes of the times of the first and last event of a slice; of one key they are part of its cell
 SPARSE = 48  # bytes that a cell has on top where only those with events exist: two places of a table, key, next one
 PLACE = 24  # bytes of an event that the watermark has not passed: its key, time and measure
 OWN = 32  # bytes that each kept event has beside its values: key, time, arrival, and which queries need it
@@ -193,7 +194,7 @@ def held(bound: Layout, rate: float, keys: int = 1) -> Held | None:
         per_window=in_windows / sum(counts),
         event=event_bytes(bound),
         aggregate=cell,
-        slice=cell + SPAN / keys,
+        slice=cell + _slice_bytes(bound) / keys,
         bucket=SPAN,
     )
 
@@ -247,7 +248,7 @@ def predicted(bound: Layout, rate: float, keys: int = 1, batch: float = 0) -> Pr
         reach = behind + max(longest(query) for query in sliced) / SECOND
         slices = math.ceil(reach * Slicer([query.window for query in sliced]).per_second()) + 2
         cell = cell_bytes(bound)
-        parts.append(_cells(slices, reach * rate / slices, keys, cell, _own(sliced)))
+        parts.append(_cells(slices, reach * rate / slices, keys, cell, _slice_bytes(bound), _own(sliced)))
         sessions = sum(isinstance(query.window, Session) for query in sliced)
         if sessions:
             parts.append(Part("open sessions", sessions * keys, cell))
@@ -260,12 +261,17 @@ def predicted(bound: Layout, rate: float, keys: int = 1, batch: float = 0) -> Pr
     return Predicted(tuple(parts))
 
 
-def _cells(slices: int, events: float, keys: int, cell: int, note: str) -> Part:
+def _slice_bytes(bound: Layout) -> int:
+    """What a slice has once, however many keys share it."""
+    return SPAN + TIMES if bound.spec.by else SPAN
+
+
+def _cells(slices: int, events: float, keys: int, cell: int, once: int, note: str) -> Part:
     """Cells of all keys, or only those that have an event where few have: `events` is how many there are in a slice."""
     filled = keys * -math.expm1(-events / keys)  # keys come at random
     if keys > 1 and slices * keys > SMALL and filled < FEW * keys:
         return Part("slices, only cells with events", slices * filled, cell + SPARSE, note)
-    return Part("slices", slices * keys, cell + SPAN / keys, note)
+    return Part("slices", slices * keys, cell + once / keys, note)
 
 
 def _own(sliced: list[BoundQuery]) -> str:

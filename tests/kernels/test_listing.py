@@ -62,6 +62,9 @@ def test_names_are_spelt() -> None:
     names = ["a", "", "größer", "x"]
     spelt = [name.encode() for name in names]
     bounds, letters = np.cumsum([0, *map(len, spelt)]), np.frombuffer(b"".join(spelt), np.uint8)
-    offsets, found = spell(np.array([2, 2, 1, 0, 3]), bounds, letters)
+    which = np.array([2, 2, 1, 0, 3])
+    offsets, found, *_ = spell(which, bounds, letters, which)
     parts = [found[a:b].tobytes().decode() for a, b in itertools.pairwise(offsets)]
     assert parts == ["größer", "größer", "", "a", "x"]
+    for ends, rising in (([3, 3, 4], True), ([3, 5, 4], False), ([7], True)):
+        assert spell(np.zeros(len(ends), np.int64), bounds, letters, np.array(ends))[2:] == (rising, max(ends))

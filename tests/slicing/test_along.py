@@ -12,57 +12,45 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muntin as mt
-from muntin.slicing import compaction
 from muntin.slicing.along.lane import Lane
 from muntin.slicing.engine import Slicing
-from tests.slicing.changing import Model, check_step
+from muntin.windows import Window
+from tests.slicing.lanes import CELLS, check_ids_of_keys_move, check_windows_come_and_go, engine_of, lane_specs
 from tests.slicing.test_engine import check, steps_of
-from tests.slicing.test_rows import CELLS, EVERY
 from tests.strategies import specs, streams
 
 COMMUTATIVE = tuple(mix for mix in CELLS if "digits" not in mix)
 ALONG = ("measure", "measure tumbling", "measure cumulative")
 
 
-@st.composite
-def along_specs(draw: Any) -> mt.Spec:
-    """Up to four windows on one or two columns; some ask for fewer aggregates, or for one that keeps events."""
-    spec = draw(specs(kinds=ALONG, mixes=(("n",),), idle=False))
-    spec = replace(spec, queries=(), lateness=draw(st.sampled_from([0, 0, 5, 20, 80])))
-    common = draw(st.sampled_from(COMMUTATIVE))
-    for i in range(draw(st.integers(1, 4))):
-        size, every, align = draw(st.integers(1, 12)), draw(st.integers(1, 6)), draw(st.integers(0, 5))
-        on = draw(st.sampled_from(["m", "m", "m", "x"]))
-        window = draw(
-            st.sampled_from(
-                [
-                    mt.tumbling(size, on=on, align=align),
-                    mt.sliding(size, every=every, on=on, align=align),
-                    mt.cumulative(size * every, every=every, on=on, align=align),
-                ]
-            )
-        )
-        mix = common[draw(st.sampled_from([0, 0, 1])) if i else 0 :]
-        kept = {"all": EVERY["all"]} if draw(st.integers(0, 7)) == 0 else {}
-        spec = spec.window(f"w{i}", window, **{name: EVERY[name] for name in mix}, **kept)
-    return spec
+def windows(draw: Any, size: int, every: int) -> list[Window]:
+    """Windows of a size and a step on one of two columns."""
+    on, align = draw(st.sampled_from(["m", "m", "m", "x"])), draw(st.integers(0, 5))
+    return [
+        mt.tumbling(size, on=on, align=align),
+        mt.sliding(size, every=every, on=on, align=align),
+        mt.cumulative(size * every, every=every, on=on, align=align),
+    ]
+
+
+SPECS = lane_specs(COMMUTATIVE, windows, idle=False, kept=True)
 
 
 @settings(max_examples=120, deadline=None)
-@given(along_specs(), st.data())
+@given(SPECS, st.data())
 def test_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data, data.draw(streams())))
 
 
 @settings(max_examples=60, deadline=None)
-@given(along_specs(), st.data())
+@given(SPECS, st.data())
 def test_equals_the_reference_with_updates_and_an_order(spec: mt.Spec, data: Any) -> None:
     spec = replace(spec, order=data.draw(st.sampled_from([None, "x"])))
     check(spec, steps_of(data, data.draw(streams())), emit="updates")
 
 
 @settings(max_examples=60, deadline=None)
-@given(along_specs(), st.data())
+@given(SPECS, st.data())
 def test_a_snapshot_continues_exactly(spec: mt.Spec, data: Any) -> None:
     steps = steps_of(data, data.draw(streams()))
     check(spec, steps, tuple(data.draw(st.sets(st.integers(0, len(steps)), min_size=1, max_size=3))))
@@ -81,12 +69,6 @@ def test_which_of_equal_times_came_first_is_told_by_arrival() -> None:
     )
     table = pa.table({"ts": [1, 1, 2], "m": [7, 2, 20], "x": [1, 2, 3], "f": [0.5, 0.5, 0.5]})
     check(spec, [(table, 5)])
-
-
-def engine_of(spec: mt.Spec) -> Slicing:
-    engine = spec.engine(watermark="manual")
-    assert isinstance(engine, Slicing)
-    return engine
 
 
 def lane_of(engine: Slicing) -> Lane:
@@ -156,55 +138,13 @@ def test_state_does_not_grow_with_the_rows() -> None:
 @pytest.mark.parametrize("lateness", ["0 us", "30 us"])
 @pytest.mark.parametrize("by", [(), "key"])
 def test_windows_come_and_go(by: Any, lateness: str) -> None:
-    random = np.random.default_rng(4)
-    asked = [("total", "high"), ("first", "all"), ("high", "n")]
     added = [mt.tumbling(7, on="m"), mt.sliding(9, every=4, on="m"), mt.cumulative(12, every=4, on="m")]
-    spec = mt.over("ts", by=by, lateness=lateness).window("w0", mt.tumbling(5, on="m"), total=EVERY["total"])
-    engine, model = spec.engine(watermark="manual"), Model(spec)
-    model.add(spec.queries[0], None)
-    newest = 0
-    for step in range(40):
-        ts = newest + random.integers(-12, 12, 8)
-        newest = max(newest, int(ts.max()))
-        m = ts + random.integers(-3, 4, 8)
-        table = pa.table({"ts": ts, "key": random.integers(0, 2, 8), "x": random.integers(0, 9, 8), "m": m})
-        check_step(engine, model, (table, newest - int(random.integers(0, 9))))
-        if step % 5 == 2 and step < 20:
-            i = step // 5
-            since = engine.add_window(f"w{i + 1}", added[i % 3], **{name: EVERY[name] for name in asked[i % 3]})
-            model.add(engine.spec.queries[-1], since)
-        elif step % 7 == 6 and len(model.queries) > 1:
-            name = sorted(model.queries)[step % len(model.queries)]
-            engine.remove_window(name)
-            del model.queries[name]
-        elif step % 6 == 1:
-            state = engine.snapshot()
-            engine = engine.spec.engine(watermark="manual")
-            engine.restore(state)
-            assert engine.snapshot() == state
-    check_step(engine, model, (None, None), True)
+    asked = [("total", "high"), ("first", "all"), ("high", "n")]
+    check_windows_come_and_go(mt.tumbling(5, on="m"), added, asked, by, lateness)
 
 
 def test_ids_of_keys_move(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key that another query has held goes; how far those of the query on a column have come stays."""
-    monkeypatch.setattr(compaction, "LEAST", 4)
-    spec = mt.over("ts", by="key", disorder="5 us", lateness="4 us").window("w", mt.tumbling("4 us"), n=mt.count())
-    engine, model = spec.engine(watermark="manual"), Model(spec)
-    model.add(spec.queries[0], None)
-    random = np.random.default_rng(8)
-    assert isinstance(engine, Slicing)
-    sizes = []
-    for step in range(30):
-        ts = step * 10 + random.integers(-4, 10, 12)
-        keys = random.integers(0, 6, 12) + (0 if step > 12 else step * 6)
-        table = pa.table({"ts": ts, "key": keys, "x": keys, "m": ts // 2})
-        check_step(engine, model, (table, step * 10))
-        if step == 13:
-            since = engine.add_window("on", mt.tumbling(9, on="m"), high=mt.max("x"), total=mt.sum("x"))
-            model.add(engine.spec.queries[-1], since)
-        sizes.append(engine._decoder.keys.size)
-    assert sizes[-1] < sizes[13]
-    check_step(engine, model, (None, None), True)
+    check_ids_of_keys_move(monkeypatch, mt.tumbling(9, on="m"), high=mt.max("x"), total=mt.sum("x"))
 
 
 def test_explain_says_what_is_kept() -> None:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from muntin.slicing.groups import FixedGroup
 from muntin.slicing.session_query import SessionQuery
-from muntin.slicing.sessions import FIRST, LAST, N
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.slicer import Slicer
+from muntin.slicing.slices import FIRST, LAST, N
 from muntin.slicing.windower import due_from
 from muntin.starting import first_start, start_after
 from muntin.windows import ContextFreeWindow, Window

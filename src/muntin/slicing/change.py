@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from muntin.slicing.beginning import LOWEST, Beginning, Present, cells_of, columns_from
 from muntin.slicing.kept_values import KeptValues
-from muntin.slicing.sessions import N
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.slicer import Slicer
-from muntin.slicing.slices import Partials
+from muntin.slicing.slices import N, Partials
+from muntin.slicing.spans import Spans
 
 __all__ = ["Change", "move_sliced"]
 
@@ -153,6 +153,8 @@ def _move_slices(new: Sliced, old: dict[str, Any], source: list[int | None], new
     first, start, end = together(new.slicer, old["starts"][used], np.minimum(old["ends"][used], newest + 1))
     starts, ends, at, meet = filled(new.slicer, start, end)
     tree = {"starts": starts, "ends": ends, "stride": old["stride"], "meet": meet, "keys": old["keys"], "number": 0}
+    spans = None if old["spans"] is None else Spans.load([times[used] for times in old["spans"]])
+    tree["spans"] = None if spans is None else spans.together(first, at, len(starts)).dump()
     whole = np.searchsorted(first, slices, "right") - 1  # of which new slice each cell is a part
     cells = _mapped(new, columns, source)
     if len(first) < len(used):  # cells of a key in slices that become one are merged, in the order of time

@@ -113,7 +113,7 @@ class Slicing(Engine):
         """The slices that hold events: start, end, the times of their first and last event, and the number of events.
 
         All context-free windows on time and sessions share them. With keys there is a row for each key in a slice, and
-        the first and last times are null unless the spec has a session: only that needs them.
+        the number of events is the key's; all else is the slice's, which all keys share.
 
         >>> import muntin as mt
         >>> engine = mt.over("ts").window("s", mt.tumbling("10 us"), n=mt.count()).engine()
@@ -231,7 +231,7 @@ class Slicing(Engine):
         if self._rows is not None:
             since |= self._rows.carry(tree["rows"], kinds, stay, self._seen)
         if self._along is not None:
-            since |= self._along.carry(tree["along"], stay, self._seen)
+            since |= self._along.carry(tree["along"], kinds, stay, self._seen)
         old = {stay[i]: (family, reported, {i: stay[i]}) for i, family, reported in tree["queries"] if i in stay}
         for query in self._kept_queries:
             if query.index in old:
@@ -253,13 +253,14 @@ class Slicing(Engine):
         self._layout = layout(self.spec, tree["schema"])
         self._begin(self._layout)
         self._decoder.load(tree["decoder"])
-        self._kept.load(tree["kept"], self._decoder.kinds(self._layout))
+        kinds = self._decoder.kinds(self._layout)
+        self._kept.load(tree["kept"], kinds)
         if self._sliced is not None:
             self._sliced.load(tree["sliced"])
         if self._rows is not None:
-            self._rows.load(tree["rows"], self._decoder.kinds(self._layout))
+            self._rows.load(tree["rows"], kinds)
         if self._along is not None:
-            self._along.load(tree["along"])
+            self._along.load(tree["along"], kinds)
         for query, (_, family, reported) in zip(self._kept_queries, tree["queries"], strict=True):
             query.family.load(family)
             query.reported.load(reported)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin.engine import AUTO, Engine
 from muntin.errors import SpecError
@@ -71,7 +72,16 @@ class Parallel(Engine):
     def slices(self) -> pa.Table:
         """The slices of all parts that hold events, by time. See `Slicing.slices`."""
         table = pa.concat_tables([part.slices() for part in self._parts])
-        return table.sort_by("start") if table.num_rows else table
+        if not table.num_rows:
+            return table
+        table = table.sort_by("start")
+        # Each part has the events of its own keys: a slice is that of all of them.
+        whole = table.group_by("start", use_threads=False).aggregate([("first", "min"), ("last", "max")])
+        at = pc.index_in(table["start"], whole["start"])
+        for name, found in (("first", "first_min"), ("last", "last_max")):
+            place = table.schema.get_field_index(name)
+            table = table.set_column(place, table.schema.field(place), whole[found].take(at))
+        return table
 
     def _measured(self) -> list[str]:
         return [f"thread {i}: {line}" for i, part in enumerate(self._parts) for line in part._measured()]

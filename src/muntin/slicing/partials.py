@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from muntin.fused import fused
 from muntin.layout import Layout
 from muntin.slicing.batch import Decoder
 from muntin.slicing.engine import Slicing
 from muntin.slicing.keys import _Numbers
 from muntin.slicing.plan import is_sliced, way
 from muntin.slicing.sliced import Sliced
+from muntin.slicing.slices import FIRST, LAST, N
 from muntin.windows import Cumulative, Session, Sliding
 
 __all__ = ["Combiner", "absorb", "combining_pays", "why_events"]
@@ -29,7 +31,6 @@ Int64s = npt.NDArray[np.int64]
 START = "start"
 NEWEST = b"newest"
 """In the metadata of a table of partials: the time of the newest event."""
-_N = 0  # the column of a cell with the number of its events
 _LEAST = 2  # events per cell: with fewer, events are as small as partials
 
 
@@ -89,6 +90,8 @@ class Combiner:
         self._layout = layout
         self._decoder = Decoder(layout)
         self._sliced = Sliced(layout, list(range(len(layout.queries))), self._decoder.interners)
+        # With the first and last times of each key: they are parted by key later.
+        self._fused = fused(self._sliced.bounds)
 
     def combine(self, table: pa.Table) -> pa.Table | None:
         """The partials of some rows, none of which is to be rejected; None where they would be hardly fewer."""
@@ -96,7 +99,7 @@ class Combiner:
         assert not len(rejected)
         if not len(batch):
             return None
-        slicer, fused, keys = self._sliced.slicer, self._sliced.fused, self._decoder.keys
+        slicer, keys = self._sliced.slicer, self._decoder.keys
         low, high = int(batch.time.min()), int(batch.time.max())
         if slicer.count(low, high) <= len(batch) + 4096:
             starts = slicer.edges(low, high)[:-1]
@@ -110,15 +113,15 @@ class Combiner:
         ids = numbers.ids(cell, None)
         if not combining_pays(len(batch), numbers.size):
             return None
-        state = fused.new(numbers.size)
-        fused.update_cells(state, ids, batch.time, batch.order, batch.values)
+        state = self._fused.new(numbers.size)
+        self._fused.update_cells(state, ids, batch.time, batch.order, batch.values)
         known = numbers.known[: numbers.size]
         columns: dict[str, pa.Array] = {START: pa.array(starts[known // wide])}
         if batch.key is not None:
             named = zip(self._layout.spec.by, keys.arrays(known % wide), strict=True)
             columns |= {f"key {name}": array for name, array in named}
-        columns["n"] = pa.array(state[_N])
-        columns |= {f"p{i}": pa.array(column) for i, column in enumerate(state) if i != _N}
+        columns["n"] = pa.array(state[N])
+        columns |= {f"p{i}": pa.array(column) for i, column in enumerate(state) if i != N}
         return pa.table(columns, metadata={NEWEST: str(batch.newest)})
 
 
@@ -140,7 +143,7 @@ def absorb(engine: Slicing, table: pa.Table) -> Counter[int]:
         late[index] += int(events[missed].sum())
     low = int(starts.min())
     sliced._touched = low if sliced._touched is None else min(sliced._touched, low)
-    partials = [table.column("n" if i == _N else f"p{i}").to_numpy() for i in range(len(sliced.fused.slots))]
+    partials = [table.column("n" if i == N else f"p{i}").to_numpy() for i in range(len(sliced.fused.slots))]
     if sliced._needed is not None and low < sliced._needed:
         kept = np.flatnonzero(starts >= sliced._needed)
         starts, partials = starts[kept], [column[kept] for column in partials]
@@ -155,6 +158,8 @@ def absorb(engine: Slicing, table: pa.Table) -> Counter[int]:
     else:
         cells = slices.cells_of(starts, key)
     _merge(sliced, cells, partials)
+    if slices.spans is not None:
+        slices.spans.merge(slices.starts.searchsorted(starts, "right") - 1, partials[FIRST], partials[LAST])
     sliced.store.touch(starts, low, high, sliced._keys)
     sliced.newest = high if sliced.newest is None else max(sliced.newest, high)
     return late

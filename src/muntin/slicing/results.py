@@ -17,6 +17,8 @@ from muntin.windows import NEVER
 
 __all__ = ["Results"]
 
+Int64s = npt.NDArray[np.int64]
+
 _TEXT = pa.string()
 
 
@@ -44,11 +46,15 @@ class Results:
         if not reports:
             return self._empty
         end = joined([report.end for report in reports])
-        columns = [*self._key_columns(reports), self._query(reports), self._window(reports, end), self._rows(reports)]
+        which = joined([report.query for report in reports])
+        offsets, letters, rising, last = spell(which, self._bounds, self._letters, end)
+        names = pa.Array.from_buffers(_TEXT, len(which), [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
+        window = self._window(joined([report.start for report in reports]), end, last == NEVER)
+        columns = [*self._key_columns(reports), names, window, self._rows(reports)]
         columns += [self._value(name, reports) for name in self._names]
         columns.append(self._revisions(reports, len(end)))
         table = pa.Table.from_arrays(columns, schema=self._schema)
-        if len(reports) == 1 and bool((end[1:] >= end[:-1]).all()):
+        if rising:
             return table
         return table.take(pa.array(np.argsort(end, kind="stable")))
 
@@ -57,11 +63,6 @@ class Results:
             return []
         return self._keys.arrays(joined([report.key for report in reports]))
 
-    def _query(self, reports: list[Report]) -> pa.Array:
-        which = joined([report.query for report in reports])
-        offsets, letters = spell(which, self._bounds, self._letters)
-        return pa.Array.from_buffers(_TEXT, len(which), [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
-
     def _revisions(self, reports: list[Report], count: int) -> pa.Array:
         if all(report.revision is None for report in reports):
             if len(self._first) < count:
@@ -69,11 +70,9 @@ class Results:
             return self._first.slice(0, count)
         return numbers(joined([report.revisions() for report in reports]), pa.int32())
 
-    def _window(self, reports: list[Report], end: npt.NDArray[np.int64]) -> pa.Array:
-        start = numbers(joined([report.start for report in reports]), self._stamp)
-        has_end = end != NEVER
-        ends = numbers(end, self._stamp) if has_end.all() else to_arrow(end, has_end, self._stamp)
-        return pa.Array.from_buffers(self._window_type, len(end), [None], children=[start, ends])
+    def _window(self, start: Int64s, end: Int64s, some_open: bool) -> pa.Array:
+        ends = to_arrow(end, end != NEVER, self._stamp) if some_open else numbers(end, self._stamp)
+        return pa.Array.from_buffers(self._window_type, len(end), [None], children=[numbers(start, self._stamp), ends])
 
     def _rows(self, reports: list[Report]) -> pa.Array:
         kind = self._rows_type

@@ -208,7 +208,8 @@ class Reported:
         self._gone = tree["gone"]
         if queries is not None:
             stay = np.flatnonzero(np.isin(self._last.query, list(queries)))
-            self._last, self._gone = self._last.take(stay), self._gone[stay]
+            if len(stay) < len(self._last):  # else as it was: Arrow writes a list of nulls otherwise after a take
+                self._last, self._gone = self._last.take(stay), self._gone[stay]
             renumbered = np.full(max(queries, default=0) + 1, -1)
             renumbered[list(queries)] = list(queries.values())
             self._last.query = renumbered[self._last.query]

@@ -15,13 +15,11 @@ import numpy.typing as npt
 from muntin.fused import Fused
 from muntin.kernels.grouping import list_sessions
 from muntin.slicing.compaction import kept_ids
-from muntin.slicing.slices import Partials, Slices
+from muntin.slicing.slices import FIRST, LAST, N, Partials, Slices
 
 __all__ = ["Groups", "Heads"]
 
 Int64s = npt.NDArray[np.int64]
-
-N, FIRST, LAST = 0, 1, 2  # the columns that every store of cells begins with
 
 
 @dataclass

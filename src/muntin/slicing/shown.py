@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from muntin.layout import Layout
 from muntin.slicing.keys import KeyTable
-from muntin.slicing.sessions import FIRST, LAST, N
 from muntin.slicing.sliced import Sliced
+from muntin.slicing.slices import N
 from muntin.slicing.values import to_arrow
 
 __all__ = ["slices_table"]
@@ -18,8 +18,8 @@ def slices_table(layout: Layout, sliced: Sliced | None, keys: KeyTable) -> pa.Ta
     """A row for each key with events in each slice, by the time of the slices."""
     stamp = layout.results.field("window").type.field("start").type
     by = [layout.schema.field(name) for name in layout.spec.by]
-    times = [pa.field(name, stamp) for name in ("start", "end", "first", "last")]
-    schema = pa.schema([*by, *times, pa.field("n", pa.int64())])
+    stamps = [pa.field(name, stamp) for name in ("start", "end", "first", "last")]
+    schema = pa.schema([*by, *stamps, pa.field("n", pa.int64())])
     if sliced is None or not len(sliced.slices):
         return schema.empty_table()
     slices = sliced.slices
@@ -30,9 +30,8 @@ def slices_table(layout: Layout, sliced: Sliced | None, keys: KeyTable) -> pa.Ta
         row = cells // slices.stride - slices.first_row
     order = np.lexsort((key, row))
     key, cells, row = key[order], cells[order], row[order]
-    tracked = np.full(len(row), sliced.spans)
     columns = [] if not by else keys.arrays(key)
-    columns += [to_arrow(edges[row], None, stamp) for edges in (slices.starts, slices.ends)]
-    columns += [to_arrow(slices.columns[i][cells], tracked, stamp) for i in (FIRST, LAST)]
+    times = (slices.starts, slices.ends, *slices.event_times())
+    columns += [to_arrow(each[row], None, stamp) for each in times]
     columns.append(pa.array(slices.columns[N][cells]))
     return pa.Table.from_arrays(columns, schema=schema)

@@ -20,9 +20,9 @@ from muntin.slicing.kept_values import KeptValues
 from muntin.slicing.late import LateRows
 from muntin.slicing.revisions import Report, named
 from muntin.slicing.session_query import SessionQuery
-from muntin.slicing.sessions import FIRST, Groups, N
+from muntin.slicing.sessions import Groups
 from muntin.slicing.sliced_state import SlicedState
-from muntin.slicing.slices import Partials
+from muntin.slicing.slices import FIRST, N, Partials
 from muntin.units import MIN_TIME
 
 __all__ = ["Sliced"]
@@ -161,6 +161,8 @@ class Sliced(SlicedState):
             self.fused.update_keyed(slices.columns, slices.starts, top, times, order, columns, key, stride, head)
         else:
             self.fused.update_cells(slices.columns, slices.cells_of(times, key), times, order, columns)
+        if slices.spans is not None:
+            slices.spans.take(slices.starts, times)
         if self.has_runs:
             starts = np.empty(len(times), np.int64)
             starts_of(slices.starts, times, starts)

@@ -52,13 +52,14 @@ class SlicedState:
         self._compiled = [functions for bound in self.bounds if (functions := compiled(bound)) is not None]
         windows = [bound.window for shape in found for _, bound in shape.members]
         has_sessions = any(isinstance(window, Session) for window in windows)
-        # First and last times of all cells cost nothing that can be measured for one key, and 14 % with 10,000 keys.
         self.spans = has_sessions or not layout.spec.by
-        """Whether the times of the first and last event of a cell are kept; sessions need them."""
+        """Whether each cell has the times of its first and last event; sessions need them. All slices have them."""
         self.fused: Fused = fused(self.bounds, spans=self.spans)
         self.slicer = Slicer(windows)
-        self.slices = Slices(self.slicer, self.fused)
-        self.store = AggregateStore(store, self.fused, self.slices, self._revises)
+        self.slices = Slices(self.slicer, self.fused, bool(layout.spec.by))
+        # A result needs no first and last times. Without them, and with `spell` knowing the ends: 180 against 185 µs
+        # per push with 100 windows.
+        self.store = AggregateStore(store, fused(self.bounds, spans=False), self.slices, self._revises)
         self.groups = [group for shape in found for group in groups_of(shape)]
         sessions = [self._session(shape, *member) for shape in found for member in shape.members]
         self.sessions = sorted((query for query in sessions if query is not None), key=lambda query: query.index)

@@ -1,7 +1,7 @@
 """The aggregate store, lazy: slices with their partials (paper 1, sections 5.2 and 5.3; Table 1, row 5).
 
-A slice holds its start and end, and for each key the number of its events, the times of the first and the last, and
-the partials of all aggregates, as columns. All keys share the slices; cell `slice * stride + key` is one key in one
+A slice holds its start and end and the times of its first and last event, and for each key the number of its events
+and the partials of all aggregates, as columns. All keys share the slices; cell `slice * stride + key` is one key in one
 slice. Where slices hold few of the keys, only the cells that have an event exist (`sparse.py`).
 """
 
@@ -14,12 +14,14 @@ import numpy.typing as npt
 
 from muntin.slicing.compaction import kept_ids
 from muntin.slicing.slicer import Slicer
+from muntin.slicing.spans import Spans
 from muntin.slicing.sparse import Cells, Partials, Sparse
 
-__all__ = ["Cells", "Partials", "Slices"]
+__all__ = ["FIRST", "LAST", "Cells", "N", "Partials", "Slices"]
 
 Int64s = npt.NDArray[np.int64]
 
+N, FIRST, LAST = 0, 1, 2  # the columns that every store of cells begins with
 SMALL = 1 << 17  # cells up to which they are dense, however empty
 # The share of the keys in a slice below which cells turn sparse, above which they turn dense. 20 tumbling windows,
 # 20,000 keys, M rows per second dense and sparse: at 5 % 0.36 and 0.94, at 18 % 1.0 and 1.4, at 33 % 2.0 and 1.7, at
@@ -36,8 +38,10 @@ class Slices:
     Slices need not meet: where no event came for long there are none.
     """
 
-    def __init__(self, slicer: Slicer, cells: Cells) -> None:
+    def __init__(self, slicer: Slicer, cells: Cells, keyed: bool = False) -> None:
         self._slicer, self._cells = slicer, cells
+        self.spans = Spans() if keyed else None
+        """The times of the first and last events of slices, where they have cells of several keys."""
         self.starts: Int64s = np.empty(0, np.int64)
         self.ends: Int64s = np.empty(0, np.int64)
         self.stride = 1
@@ -70,7 +74,7 @@ class Slices:
     def nbytes(self) -> int:
         """The bytes that the store holds."""
         cells = sum(column.nbytes for column in self._dense) if self.sparse is None else self.sparse.nbytes
-        return self.starts.nbytes + self.ends.nbytes + cells
+        return self.starts.nbytes + self.ends.nbytes + cells + (0 if self.spans is None else self.spans.nbytes)
 
     # -- making room -----------------------------------------------------------------------------------------------
 
@@ -148,6 +152,8 @@ class Slices:
             self.sparse.put(at, count)
         else:
             self._put_dense(at, count)
+        if self.spans is not None:
+            self.spans.put(at, count)
         self.starts = np.insert(self.starts, at, starts) if at < used else np.concatenate([self.starts, starts])
         self.ends = np.insert(self.ends, at, ends) if at < used else np.concatenate([self.ends, ends])
 
@@ -250,6 +256,12 @@ class Slices:
         """Where the first slice stands in the columns."""
         return self._head
 
+    def event_times(self) -> tuple[Int64s, Int64s]:
+        """The times of the first and the last event of each slice that has one."""
+        if self.spans is not None:
+            return self.spans.first, self.spans.last
+        return self.rows(FIRST)[:, 0], self.rows(LAST)[:, 0]
+
     def start_of(self, time: int) -> int:
         """The start of the slice that holds a time, or of the first one after it."""
         return int(self.starts[max(int(self.starts.searchsorted(time, "right")) - 1, 0)])
@@ -286,6 +298,7 @@ class Slices:
         """What a snapshot holds of the slices: those in use."""
         tree = {"starts": self.starts, "ends": self.ends, "stride": self.stride, "meet": self.meet, "keys": self._keys}
         tree["number"] = self.number
+        tree["spans"] = None if self.spans is None else self.spans.dump()
         if self.sparse is not None:
             return tree | {"sparse": self.sparse.dump()}
         return tree | {"columns": [np.ascontiguousarray(self.rows(i)) for i in range(len(self._dense))]}
@@ -295,6 +308,7 @@ class Slices:
         self.starts, self.ends = tree["starts"], tree["ends"]
         self.stride, self.meet, self._keys = tree["stride"], tree["meet"], tree["keys"]
         self.number = tree["number"]
+        self.spans = None if tree["spans"] is None else Spans.load(tree["spans"])
         self._head = 0
         if "sparse" in tree:
             self._room = 0
@@ -337,6 +351,8 @@ class Slices:
         self.starts, self.ends = self.starts[gone:], self.ends[gone:]
         self.dropped += gone
         self.number += gone
+        if self.spans is not None:
+            self.spans.drop(gone)
         if self.sparse is not None:
             self.sparse.drop(gone)
         else:

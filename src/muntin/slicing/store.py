@@ -57,6 +57,7 @@ class AggregateStore:
 
     def merged(self, a: Int64s, b: Int64s, keys: int) -> Partials:
         """The partials of windows over the rows a to b of slices; of key k of window w in row `w * keys + k`."""
+        # This and the bounds below in one compiled call: 181 to 239 µs per push with 100 windows, against 178 to 188.
         total = int((b - a).sum())
         # Below that there is no block in any window, and the loop is the same with fewer arguments.
         always = total >= FAN and (self._kind == "eager" or self._corrected)

@@ -11,8 +11,9 @@ import pyarrow as pa
 from muntin.layout import BoundQuery, Layout
 from muntin.slicing.along.cells import FIRST, LAST, N
 from muntin.slicing.along.lane import Lane, Windows
-from muntin.slicing.batch import Batch
+from muntin.slicing.batch import Batch, Column
 from muntin.slicing.finish import finished, named_errors
+from muntin.slicing.lanes import Lanes
 from muntin.slicing.late import LateRows
 from muntin.slicing.revisions import Report, Reported
 from muntin.slicing.rows.arrivals import arrivals
@@ -24,7 +25,7 @@ Int64s = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 
 
-class AlongGroup:
+class AlongGroup(Lanes[Lane]):
     """The queries of a spec over slices along a column."""
 
     def __init__(self, layout: Layout, queries: list[int], updates: bool = False) -> None:
@@ -33,9 +34,9 @@ class AlongGroup:
         self._revises = updates or layout.spec.lateness > 0
         self._members: dict[int, BoundQuery] = {index: layout.queries[index] for index in queries}
         self._reported = {index: Reported() for index in queries}
-        self.lanes = self._lanes(dict.fromkeys(queries))
+        self.lanes = self._made(dict.fromkeys(queries))
 
-    def _lanes(self, since: dict[int, int | None]) -> list[Lane]:
+    def _made(self, since: dict[int, int | None]) -> list[Lane]:
         """A lane for each column, and time from which queries count."""
         found: dict[tuple[str, int | None], list[tuple[int, BoundQuery]]] = {}
         for index, start in since.items():
@@ -44,65 +45,20 @@ class AlongGroup:
         return [Lane(members, on, self._lateness, start) for (on, start), members in found.items()]
 
     @property
-    def nbytes(self) -> int:
-        """The bytes of state."""
-        return sum(part.nbytes for part in self._stores())
-
-    def _stores(self) -> list[Lane | Reported]:
-        """All that holds state per key."""
-        return [*self.lanes, *self._reported.values()]
-
-    @property
     def turned(self) -> tuple[int, int]:
         """How many slices were let go so far, and how many there are."""
         return sum(lane.cells.dropped for lane in self.lanes), sum(lane.cells.held for lane in self.lanes)
 
-    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
-        """Mark the keys that something is known of."""
-        for part in self._stores():
-            part.live_keys(live)
+    def _said(self) -> list[tuple[list[int], Reported]]:
+        return [([index], reported) for index, reported in self._reported.items()]
 
-    def renumber(self, moved: Int64s) -> None:
-        """Take over new key ids; those of forgotten keys are -1."""
-        for part in self._stores():
-            part.renumber(moved)
+    def _loaded(self, queries: list[int], tree: dict[str, Any], kinds: dict[str, Column]) -> Lane:
+        lane = Lane([(i, self._members[i]) for i in queries], tree["on"], self._lateness, tree["since"])
+        lane.load(tree)
+        return lane
 
-    def dump(self) -> dict[str, Any]:
-        """What a snapshot holds."""
-        return {
-            "lanes": [lane.dump() for lane in self.lanes],
-            "reported": [[index, reported.dump()] for index, reported in self._reported.items()],
-        }
-
-    def load(self, tree: dict[str, Any]) -> None:
-        """Take over what a snapshot holds."""
-        self.carry(tree, {index: index for index in self._members}, None)
-
-    def carry(self, tree: dict[str, Any] | None, stay: dict[int, int], seen: int | None) -> dict[int, int]:
-        """Take over the state of the queries that stay, old numbers to new ones; the others begin with what comes.
-
-        Gives from when those are exact: they see no event up to the newest one.
-        """
-        self.lanes = []
-        for part in () if tree is None else tree["lanes"]:
-            queries = [stay[index] for index in part["queries"] if stay.get(index) in self._members]
-            if queries:
-                lane = Lane([(i, self._members[i]) for i in queries], part["on"], self._lateness, part["since"])
-                lane.load(part)
-                self.lanes.append(lane)
-        for index, reported in () if tree is None else tree["reported"]:
-            if stay.get(index) in self._members:
-                self._reported[stay[index]].load(reported, {index: stay[index]})
-        known = {index for lane in self.lanes for index in lane.windows}
-        added = [index for index in self._members if index not in known]
-        since = {i: None if seen is None else start_after(self._members[i].window, seen) for i in added}
-        self.lanes += self._lanes(since)
-        return {index: start for index, start in since.items() if start is not None}
-
-    def begin(self, since: dict[int, int]) -> None:
-        """From when queries are exact that were added later: those that have looked at no row yet begin then."""
-        starts = {index: since.get(index) for lane in self.lanes if lane.fresh for index in lane.windows}
-        self.lanes = [lane for lane in self.lanes if not lane.fresh] + self._lanes(starts)
+    def _start(self, query: int, seen: int) -> int:
+        return start_after(self._members[query].window, seen)
 
     # -- a step ------------------------------------------------------------------------------------------------------
 

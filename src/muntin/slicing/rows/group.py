@@ -14,6 +14,7 @@ from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.finish import finished, named_errors
 from muntin.slicing.kept_values import values_of
+from muntin.slicing.lanes import Lanes
 from muntin.slicing.late import LateRows
 from muntin.slicing.revisions import Report, Reported
 from muntin.slicing.rows.arrivals import Arrivals, arrivals
@@ -44,7 +45,7 @@ class Alike:
         return self.members[0][1]
 
 
-class RowsGroup:
+class RowsGroup(Lanes[Lane]):
     """The rows queries of a spec."""
 
     def __init__(self, layout: Layout, queries: list[int], updates: bool = False) -> None:
@@ -77,15 +78,6 @@ class RowsGroup:
         return list(self._members)
 
     @property
-    def nbytes(self) -> int:
-        """The bytes of state."""
-        return sum(part.nbytes for part in self._stores())
-
-    def _stores(self) -> list[Lane | Reported]:
-        """All that holds state per key."""
-        return [*self.lanes, *(alike.reported for alike in self._alike)]
-
-    @property
     def turned(self) -> tuple[int, int]:
         """How many events were let go so far, and how many are kept."""
         return sum(lane.dropped for lane in self.lanes), sum(lane.held for lane in self.lanes)
@@ -95,63 +87,22 @@ class RowsGroup:
         """What holds texts."""
         return self
 
-    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
-        """Mark the keys that something is known of."""
-        for part in self._stores():
-            part.live_keys(live)
+    def _said(self) -> list[tuple[list[int], Reported]]:
+        return [([index for index, _ in alike.members], alike.reported) for alike in self._alike]
 
-    def renumber(self, moved: Int64s) -> None:
-        """Take over new key ids; those of forgotten keys are -1."""
-        for part in self._stores():
-            part.renumber(moved)
-
-    def dump(self) -> dict[str, Any]:
-        """What a snapshot holds of the rows queries."""
-        return {
-            "lanes": [lane.dump() for lane in self.lanes],
-            "reported": [[[i for i, _ in alike.members], alike.reported.dump()] for alike in self._alike],
-        }
-
-    def load(self, tree: dict[str, Any], kinds: dict[str, Column]) -> None:
-        """Take over what a snapshot holds."""
-        self.carry(tree, kinds, {index: index for index in self._members}, None)
-
-    def carry(
-        self, tree: dict[str, Any] | None, kinds: dict[str, Column], stay: dict[int, int], seen: int | None
-    ) -> dict[int, int]:
-        """Take over the state of the queries that stay, old numbers to new ones; the others begin with what comes.
-
-        Gives from when those are exact: they see no event up to the newest one.
-        """
-        self.lanes = []
-        for part in () if tree is None else tree["lanes"]:
-            queries = [stay[index] for index in part["queries"] if stay.get(index) in self._members]
-            if queries:
-                self.lanes.append(self._lane(queries, part["since"]))
-                self.lanes[-1].load(part, kinds)
-        for members, reported in () if tree is None else tree["reported"]:
-            goes_on = {index: stay[index] for index in members if stay.get(index) in self._members}
-            for alike in self._alike:
-                if any(index in goes_on.values() for index, _ in alike.members):
-                    alike.reported.load(reported, goes_on)
-        known = {index for lane in self.lanes for index in lane.queries}
-        added = [index for index in self._members if index not in known]
-        if not added:
-            return {}
-        since = None if seen is None else seen + 1
-        self.lanes.append(self._lane(added, since))
-        return {} if since is None else dict.fromkeys(added, since)
-
-    def begin(self, since: dict[int, int]) -> None:
-        """From when queries are exact that were added later: those that have taken nothing yet begin then."""
-        fresh = [(lane.since, index) for lane in self.lanes if lane.fresh for index in lane.queries]
-        if all(since.get(index) == start for start, index in fresh):
-            return
+    def _made(self, since: dict[int, int | None]) -> list[Lane]:
         starts: dict[int | None, list[int]] = {}
-        for _, index in fresh:
-            starts.setdefault(since.get(index), []).append(index)
-        self.lanes = [lane for lane in self.lanes if not lane.fresh]
-        self.lanes += [self._lane(queries, start) for start, queries in starts.items()]
+        for index, start in since.items():
+            starts.setdefault(start, []).append(index)
+        return [self._lane(queries, start) for start, queries in starts.items()]
+
+    def _loaded(self, queries: list[int], tree: dict[str, Any], kinds: dict[str, Column]) -> Lane:
+        lane = self._lane(queries, tree["since"])
+        lane.load(tree, kinds)
+        return lane
+
+    def _start(self, query: int, seen: int) -> int:
+        return seen + 1
 
     def live_codes(self, column: str, live: npt.NDArray[np.bool_]) -> None:
         """Mark the texts of a column that events have."""
