@@ -17,6 +17,7 @@ from muntin.aggregates import Bound
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Median, Mode, NthSmallest, Quantile
 from muntin.aggregates.sketches import estimated
 from muntin.slicing.codings import BoundedHitters, Registers
+from muntin.slicing.hitters import shared, sliding
 from muntin.slicing.ordinals import Counting, from_ordinal, ordinal
 from muntin.slicing.values import to_arrow
 
@@ -263,6 +264,10 @@ class RunStore:
         if isinstance(aggregate, NthSmallest):
             found, _ = _selected(runs, np.full(len(n), aggregate.n - 1), enough)
             return to_arrow(from_ordinal(found, bound.types[0]), enough, bound.output)
+        if isinstance(aggregate, HeavyHitters) and shared(runs.lo, runs.hi):
+            found_hits = _sliding(runs, aggregate)
+            if found_hits is not None:
+                return _listed(bound, *found_hits, len(n), enough)
         return _counted(bound, runs, n, enough)
 
     def _runs(self, key: Int64s, start: Int64s, end: Int64s) -> Runs:
@@ -356,12 +361,30 @@ def _counted(bound: Bound, runs: Runs, n: Int64s, enough: npt.NDArray[np.bool_])
         return to_arrow(from_ordinal(found, bound.types[0]), enough, bound.output)
     assert isinstance(aggregate, HeavyHitters)
     hits = np.flatnonzero(_reach(bound, window, values, counts, len(lo)) / n[window] >= aggregate.share)
-    hits = hits[np.lexsort((values[hits], -counts[hits], window[hits]))]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(window[hits], minlength=len(lo)))])
-    shown = to_arrow(from_ordinal(values[hits], bound.types[0]), None, bound.types[0])
-    pairs = pa.StructArray.from_arrays([shown, pa.array(counts[hits])], fields=list(bound.output.value_type))
+    return _listed(bound, window[hits], values[hits], counts[hits], len(lo), enough)
+
+
+def _listed(bound: Bound, window: Int64s, values: Int64s, counts: Int64s, windows: int, enough: Bools) -> pa.Array:
+    """Heavy hitters as lists: the most frequent first, then by value."""
+    order = np.lexsort((values, -counts, window))
+    window, values, counts = window[order], values[order], counts[order]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(window, minlength=windows))])
+    shown = to_arrow(from_ordinal(values, bound.types[0]), None, bound.types[0])
+    pairs = pa.StructArray.from_arrays([shown, pa.array(counts)], fields=list(bound.output.value_type))
     listed = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs).cast(bound.output)
-    return listed.take(pa.array(np.arange(len(lo)), mask=~enough))
+    return listed.take(pa.array(np.arange(windows), mask=~enough))
+
+
+def _sliding(runs: Runs, aggregate: HeavyHitters) -> tuple[Int64s, Int64s, Int64s] | None:
+    """Heavy hitters of windows that have many runs in common."""
+    low, high = int(runs.lo.min()), int(runs.hi.max())
+    sizes, offsets = runs.size[low:high], runs.offset[low:high]
+    before = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    index = np.repeat(offsets - before, sizes) + np.arange(int(sizes.sum()))
+    upto = runs.upto[index]
+    counts = np.diff(upto, prepend=0)
+    counts[before[sizes > 0]] = upto[before[sizes > 0]]
+    return sliding(runs.values[index], counts, sizes, runs.lo - low, runs.hi - low, aggregate, OTHERS)
 
 
 def _reach(bound: Bound, window: Int64s, values: Int64s, counts: Int64s, windows: int) -> npt.NDArray[Any]:

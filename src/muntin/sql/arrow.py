@@ -113,7 +113,8 @@ def _rest(node: Any, table: pa.Table) -> Value:
         return pc.subtract(a, pc.multiply(pc.divide(a, b), b))
     sides = [side if isinstance(side, pa.Scalar) else side.combine_chunks() for side in (a, b)]
     known = pc.is_valid(pc.add(*sides))
-    rest = np.fmod(*(_filled(side) for side in sides))
+    with np.errstate(invalid="ignore"):  # of an infinity it is NaN, as on Spark
+        rest = np.fmod(*(_filled(side) for side in sides))
     return pc.if_else(known, pa.scalar(rest) if rest.ndim == 0 else pa.array(rest), pa.scalar(None, pa.float64()))
 
 

@@ -51,6 +51,7 @@ class TableWindow(exp.Expression):
 class Parser(SparkParser):
     """sqlglot's parser of Spark's SQL with what Muntin adds."""
 
+    STRICT_CAST: ClassVar[bool] = True  # CAST and TRY_CAST are two things
     # Aggregates are looked up by the name that was written, so that all of them are read in one way.
     FUNCTIONS: ClassVar[Any] = {
         name: made for name, made in SparkParser.FUNCTIONS.items() if name.lower() not in AGGREGATES

@@ -66,7 +66,7 @@ def expression(text: str) -> exp.Expr:
 def checked(text: str, node: exp.Expr) -> exp.Expr:
     """The expression itself, or the error for the first thing in it that there is not."""
     for part in _parts(node):
-        if isinstance(part, OPERATORS + _LEAVES + tuple(FUNCTIONS.values())):
+        if type(part) in (*OPERATORS, *_LEAVES, *FUNCTIONS.values()):
             _check(text, part)
             continue
         if isinstance(part, exp.Anonymous) and is_aggregate(part):
