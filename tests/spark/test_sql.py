@@ -93,3 +93,15 @@ def test_a_table_function_and_what_is_wrong_on_spark(spark: Any) -> None:
     with pytest.raises(mt.SqlError, match="the frame has no column 'ii'"):
         mt.over("t").where("ii > 1").window("w", mt.tumbling("1 s"), n=mt.count()).apply(frame)
     assert "On Spark" in mt.sql(QUERY).explain(frame)
+
+
+def test_explain_says_on_which_side_of_the_shuffle_rows_are_combined(spark: Any) -> None:
+    frame = spark.createDataFrame(ROWS)
+    spec = mt.over("t", by="i").window("w", mt.sliding("4 s", every="1 s"), top=mt.max("j"))
+    many = spec.explain(frame, rate=10_000, keys=10)
+    assert "a slice and key has about 1e+03 events: panes pay, and are combined before the shuffle" in many
+    few = spec.explain(frame, rate=100, keys=100_000)
+    assert "a slice and key has about 1 events: panes do not pay, so rows are combined after the shuffle" in few
+    assert "panes do not pay, since a group has about 1 tuple in a pane" in few
+    with pytest.raises(mt.SpecError, match="would run a job on Spark"):
+        spec.explain(frame, rate="sample")

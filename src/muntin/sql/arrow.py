@@ -212,6 +212,11 @@ def _in(node: Any, table: pa.Table) -> Value:
     return reduce(pc.or_kleene, found)
 
 
+def _like(node: Any, table: pa.Table) -> Value:
+    found = pc.match_like(_text(node, _value(node.this, table)), node.expression.this)
+    return pc.invert(found) if node.args.get("negate") else found
+
+
 def _between(node: Any, table: pa.Table) -> Value:
     value, low, high = (_value(part, table) for part in (node.this, node.args["low"], node.args["high"]))
     return pc.and_kleene(_compared("greater_equal", value, low), _compared("less_equal", value, high))
@@ -314,7 +319,7 @@ _RULES: dict[type[exp.Expr], Callable[[Any, pa.Table], Value]] = {
     exp.Is: _is,
     exp.In: _in,
     exp.Between: _between,
-    exp.Like: lambda node, table: pc.match_like(_text(node, _value(node.this, table)), node.expression.this),
+    exp.Like: _like,
     exp.Case: _case,
     exp.If: _if,
     exp.Coalesce: _coalesce,

@@ -38,6 +38,11 @@ OPERATORS: tuple[type[exp.Expr], ...] = (
     exp.Case, exp.Cast, exp.Paren,
 )  # fmt: skip
 _LEAVES = (exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.DataType)
+# What nodes may hold; anything else changes the meaning of one, and would be lost.
+_ARGUMENTS = {
+    "this", "expression", "expressions", "low", "high", "true", "false", "ifs", "default", "to", "negate",
+    "safe", "typed", "coalesce", "is_string", "quoted", "_type", "query", "unnest",
+}  # fmt: skip
 TYPES = {
     exp.DataType.Type.INT: "int32",
     exp.DataType.Type.BIGINT: "int64",
@@ -100,6 +105,13 @@ def _parts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _check(text: str, part: exp.Expr) -> None:
+    more = [name for name, value in part.args.items() if value and name not in _ARGUMENTS]
+    if more and not isinstance(part, exp.Column):
+        raise error(
+            text,
+            place_of(part),
+            f"{part.sql(dialect=Muntin)!r} is valid SQL that Muntin does not have: it knows no {more[0]!r} there.",
+        )
     if isinstance(part, exp.Column) and part.table:
         raise error(
             text,
