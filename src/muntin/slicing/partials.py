@@ -24,7 +24,7 @@ from muntin.slicing.sliced import Sliced
 from muntin.slicing.slices import FIRST, LAST, N
 from muntin.windows import Cumulative, Session, Sliding
 
-__all__ = ["Combiner", "absorb", "combining_pays", "why_events"]
+__all__ = ["Combiner", "absorb", "combining_pays", "joined", "why_events"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -123,6 +123,12 @@ class Combiner:
         columns["n"] = pa.array(state[N])
         columns |= {f"p{i}": pa.array(column) for i, column in enumerate(state) if i != N}
         return pa.table(columns, metadata={NEWEST: str(batch.newest)})
+
+
+def joined(tables: list[pa.Table]) -> pa.Table:
+    """Tables of partials as one. A slice and key may be in it several times."""
+    newest = max(int(table.schema.metadata[NEWEST]) for table in tables)
+    return pa.concat_tables([table.replace_schema_metadata({NEWEST: str(newest)}) for table in tables])
 
 
 def absorb(engine: Slicing, table: pa.Table) -> Counter[int]:

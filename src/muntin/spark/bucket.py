@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -24,7 +25,11 @@ from muntin.spark.step import Done, Running, Step, Wanted
 from muntin.spec import Spec
 from muntin.state.blob import pack, unpack
 
-__all__ = ["Bucket", "Head", "Store", "fingerprint"]
+__all__ = ["HEAD", "SNAPSHOT", "STATE", "Bucket", "Head", "Store", "fingerprint"]
+
+STATE = "blobs"
+"""The state variable: a map of blobs by number, of steps from 1 on."""
+HEAD, SNAPSHOT = -2, -1
 
 _MOST_STEPS = 64  # a restart runs at most this many steps again
 _LEAST_BYTES = 1 << 20  # a snapshot is not rewritten for less
@@ -49,6 +54,15 @@ class Head(NamedTuple):
     timer: int | None
     """When Spark will call, in its milliseconds; None: never."""
 
+    def blob(self) -> bytes:
+        """As it is stored."""
+        return pack(self._asdict())
+
+    @classmethod
+    def of(cls, blob: bytes) -> Head:
+        """A head that was stored."""
+        return cls(**unpack(blob))
+
 
 class Store(Protocol):
     """What a bucket needs of Spark's state store."""
@@ -62,8 +76,8 @@ class Store(Protocol):
     def snapshot(self) -> bytes | None:
         """The snapshot; None before the first."""
 
-    def fold(self, snapshot: bytes) -> None:
-        """Replace the snapshot, and forget all steps."""
+    def fold(self, snapshot: bytes, steps: Iterable[int]) -> None:
+        """Replace the snapshot, and forget these steps."""
 
     def step(self, number: int) -> bytes:
         """One step."""
@@ -118,16 +132,15 @@ class Bucket:
         store, token = self.store, uuid.uuid4().hex
         if head is None:
             head = Head(uuid.uuid4().hex, "", 0, 0, 0, 0, None, None)
-        blob = pack({"previous": head.token, **step._asdict()})
-        number, log, base, size = head.step + 1, head.log + len(blob), head.base, head.size
+        number, log, base, size = head.step + 1, head.log + step.nbytes, head.base, head.size
         first = head.step == 0
         # Steps of other windows are never mixed: with them comes a snapshot.
         if first or kept.moved or log > max(_LEAST_BYTES, size) or number - base > _MOST_STEPS:
             snapshot = saved(self.wanted, kept)
-            store.fold(snapshot)
+            store.fold(snapshot, range(base + 1, number))
             base, log, size = number, 0, len(snapshot)
         else:
-            store.append(number, blob)
+            store.append(number, pack({"previous": head.token, **step._asdict()}))
         store.put_head(Head(head.line, token, number, base, log, size, step.watermark, timer))
         kept.token, kept.step, kept.moved = token, number, False
         _ENGINES[self._name(head)] = kept

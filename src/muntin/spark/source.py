@@ -1,8 +1,11 @@
 """What is read of a Spark DataFrame: the needed columns, and one derived column of times.
 
+The derived column is a number of microseconds, and for a row that is rejected one below all times that says why. That
+one column tells Python everything about time. As a long it comes in less time than a timestamp does, by a fifth.
+
 Spark's watermark starts at 1970, never goes below, is floored to milliseconds and takes a null for 1970. So it is given
-a derived column: the event time shifted so that all of the years 1 to 9999 lie above 1 ms, and for a row that is
-rejected a number of microseconds below 1 ms that says why. That one column tells Python everything about time.
+the newest time of each blob, shifted so that all of the years 1 to 9999 lie above 1 ms. It is set on the few blobs and
+not on the rows: Spark looks at each row by itself there, which took 8 % of the time of the first stage.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ SHIFT = 1_000 - MIN_TIME
 """What is added to an event time for Spark: the first microsecond of year 1 becomes 1 ms after 1970."""
 
 REASONS = ("", "null time", "time out of range", "too far ahead")
-"""Why a row is rejected, by the number that stands in the derived column."""
+"""Why a row is rejected, by how far below the first of all times the derived column is."""
 
 _US_PER_DAY = 86_400_000_000
 
@@ -68,15 +71,18 @@ class Source:
         spec = self.spec
         clock = F.unix_micros(F.current_timestamp())
         if spec.time is None:
-            return F.timestamp_micros(clock + F.lit(SHIFT))
+            return clock
         raw, scale = _raw(named(spec.time), self.given[spec.time].dataType)
         # The range is checked before the scale is applied: what passes does not overflow.
-        outside = (raw < F.lit(MIN_TIME // scale)) | (raw >= F.lit((MAX_TIME + 1) // scale))
+        last = F.lit((MAX_TIME + 1) // scale - 1)
+        within = (raw >= F.lit(MIN_TIME // scale)) & (raw <= last)
         micros = raw * F.lit(scale) if scale > 1 else raw
-        found = F.when(raw.isNull(), F.lit(1)).when(outside, F.lit(2))
+        found = F.when(within, micros)
         if not finite and spec.max_ahead is not None:
-            found = found.when(micros > clock + F.lit(spec.max_ahead), F.lit(3))
-        return F.timestamp_micros(found.otherwise(micros + F.lit(SHIFT)))
+            ahead = clock + F.lit(spec.max_ahead)
+            found = F.when(within & (micros <= ahead), micros).when(within, F.lit(MIN_TIME - 3))
+        # A null is within nothing.
+        return found.when(raw.isNull(), F.lit(MIN_TIME - 1)).otherwise(F.lit(MIN_TIME - 2))
 
     def times(self, micros: npt.NDArray[np.int64]) -> pa.Array:
         """The time column in its own type, from microseconds."""
