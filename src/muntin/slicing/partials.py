@@ -24,7 +24,7 @@ from muntin.slicing.sliced import Sliced
 from muntin.slicing.slices import FIRST, LAST, N
 from muntin.windows import Cumulative, Session, Sliding
 
-__all__ = ["Combiner", "absorb", "joined", "why_events"]
+__all__ = ["Combiner", "absorb", "combining_pays", "joined", "why_events"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -63,6 +63,17 @@ def why_events(layout: Layout) -> str | None:
             if way(bound, spec.time is None) != "cells":
                 return f"{name!r} of {query.name!r} is {aggregate!r}, which has no partial of fixed size"
     return None
+
+
+def combining_pays(events: float, cells: float) -> bool:
+    """Whether rows are combined before the shuffle: else a partial goes for each, which is as much or more.
+
+    This is where the cost of panes is decided for certain (paper 2, section 3.3.1, cases 1 and 2): by what is there.
+
+    >>> combining_pays(events=100, cells=90), combining_pays(events=100, cells=10)
+    (False, True)
+    """
+    return cells * _LEAST <= events
 
 
 class Combiner:
@@ -105,7 +116,7 @@ class Combiner:
         numbers = _Numbers()
         ids = numbers.ids(cell, None)
         self.shared = len(batch) / numbers.size
-        if numbers.size * _LEAST > len(batch):
+        if not combining_pays(len(batch), numbers.size):
             return None
         state = self._fused.new(numbers.size)
         self._fused.update_cells(state, ids, batch.time, batch.order, batch.values)
