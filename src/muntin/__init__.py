@@ -2,6 +2,7 @@
 
 from muntin import reference, windows
 from muntin.aggregates import VALUE, Aggregate
+from muntin.aggregates.concurrent import Concurrent as concurrent
 from muntin.aggregates.counting import Count as count
 from muntin.aggregates.ends import M4 as m4
 from muntin.aggregates.ends import First as first
@@ -28,18 +29,22 @@ from muntin.aggregates.runs import Median as median
 from muntin.aggregates.runs import Mode as mode
 from muntin.aggregates.runs import NthSmallest as nth_smallest
 from muntin.aggregates.runs import Quantile as quantile
+from muntin.aggregates.sketches import ApproxCountDistinct as approx_count_distinct
+from muntin.aggregates.sketches import ApproxQuantile as approx_quantile
 from muntin.errors import (
     EngineEnded,
     FrameError,
     MuntinError,
     RejectedRows,
     SpecError,
+    SqlError,
     StateCorrupt,
     SumOverflow,
     UnsupportedAggregate,
 )
 from muntin.rolling import rolling
 from muntin.spec import Spec, over
+from muntin.sql import sql
 from muntin.windows import (
     ContextAwareWindow,
     ContextFreeWindow,
@@ -64,14 +69,18 @@ __all__ = [
     "RejectedRows",
     "Spec",
     "SpecError",
+    "SqlError",
     "StateCorrupt",
     "SumOverflow",
     "UnsupportedAggregate",
+    "approx_count_distinct",
+    "approx_quantile",
     "arg_max",
     "arg_min",
     "center_of_mass",
     "collect",
     "concat",
+    "concurrent",
     "count",
     "count_distinct",
     "cumulative",
@@ -98,6 +107,7 @@ __all__ = [
     "rolling",
     "session",
     "sliding",
+    "sql",
     "stddev",
     "sum",
     "tumbling",

@@ -1,4 +1,4 @@
-"""`python -m muntin.bench [NAME ...] [--rows N]`: the embedded engine, its aggregate stores, and splits of slices."""
+"""`python -m muntin.bench [NAME ...] [--rows N]`: the embedded engine, its stores, splits of slices, panes, spans."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench import rolling, splits, store
+from muntin.bench import panes, rolling, spans, splits, store
 from muntin.bench.engine import WORKLOADS, measure
+from muntin.costs import measured
 
 
 def main() -> None:
@@ -29,9 +30,17 @@ def main() -> None:
         stores(console, given.slices, given.rounds)
         if given.words == ["store"]:
             return
+    if not given.words or "spans" in given.words:
+        span_techniques(console, min(given.rows, 2_000_000), given.rounds)
+        if given.words == ["spans"]:
+            return
     if not given.words or "splits" in given.words:
         split_costs(console, min(given.rows, 1_000_000), given.rounds)
         if given.words == ["splits"]:
+            return
+    if not given.words or "panes-fig3" in given.words:
+        figure_3(console, min(given.rows, 200_000), given.rounds)
+        if given.words == ["panes-fig3"]:
             return
     table = Table(title=f"{given.rows:,} rows; ratios to the floor of the same run, median of {given.rounds} rounds")
     for name in ("workload", "× floor", "at least", "M rows/s", "results/s", "state bytes"):
@@ -45,6 +54,22 @@ def main() -> None:
         cells = [f"{outcome.rows_per_second / 1e6:.1f}", f"{outcome.results_per_second:,.0f}", f"{outcome.state:,}"]
         table.add_row(workload.name, f"[{style}]{shown}[/]", f"{workload.target}", *cells)
         console.print(f"{workload.name}: {shown} × floor (at least {workload.target})")
+    console.print(table)
+
+
+def figure_3(console: Console, rows: int, rounds: int) -> None:
+    """Paper 2, Figure 3: the time with panes over the time without, measured and predicted."""
+    k = measured()
+    shown = f"a = {k.a:.2f}, b = {k.b:.2f}, c = {k.c:.2f}, a' = {k.a_window:.2f} ns"
+    table = Table(title=f"Time with panes / without, measured (predicted); {rows:,} tuples, {rounds} rounds; {shown}")
+    table.add_column("tuples/pane", justify="right")
+    for count in panes.PANES:
+        table.add_column(f"{count} panes", justify="right")
+    for groups in (1, 10):
+        for tuples in (tuples for tuples in panes.TUPLES if tuples >= groups):
+            found = [panes.measure(k, tuples, count, groups, rows, rounds) for count in panes.PANES]
+            cells = [f"{ratio.measured:.2f} ({ratio.predicted:.2f})" for ratio in found]
+            table.add_row(f"{tuples}" if groups == 1 else f"{tuples}, {groups} groups", *cells)
     console.print(table)
 
 
@@ -87,6 +112,36 @@ def rolled(console: Console, rows: int, rounds: int, data: str | None) -> None:
         found = rolling.tail(final, 100_000, 300_000)
         shown = ", ".join(f"{name} {micros:.2f}" for name, micros in found.items())
         console.print(f"{final}: one step of a window of 100,000 values, µs: {shown}")
+
+
+def span_techniques(console: Console, rows: int, rounds: int) -> None:
+    """Events with a duration: slicing beside what paper 3 compares with, and the height chosen beside fixed ones."""
+    table = Table(
+        title=f"{rows:,} events, median of {rounds} rounds: M events/s, and how many times as fast slicing is"
+    )
+    for name in (
+        "events and windows",
+        "auto, M/s",
+        "× single",
+        *(f"× {name}" for name in spans.BASELINES),
+        "× best height",
+    ):
+        table.add_column(name, justify="left" if name == "events and windows" else "right")
+    made = {length: spans.synthetic(length, rows) for length in {cell.length for cell in spans.CELLS}}
+    for cell in spans.CELLS:
+        speed = spans.techniques(cell, made[cell.length], rounds)
+        fixed = spans.heights(cell, made[cell.length], max(rounds, 7))
+        ratios = [speed["auto"] / speed[name] for name in ("single", *spans.BASELINES)]
+        ratios.append(fixed.pop("auto") / max(fixed.values()))
+        shown = [f"{speed['auto'] / 1e6:.1f}", *(f"{ratio:.2f}" for ratio in ratios)]
+        table.add_row(cell.name, *shown)
+        console.print(f"{cell.name}: {' '.join(shown)}")
+    contenders = {"auto": (spans.flights_spec(), "auto"), "single": (spans.flights_spec("single"), "auto")}
+    contenders |= {name: (spans.flights_spec(), name) for name in spans.BASELINES}
+    speed = spans.measure(contenders, spans.flights(rows * 3 // 2), rounds)
+    shown = [f"{speed['auto'] / 1e6:.1f}", *(f"{speed['auto'] / speed[n]:.2f}" for n in ("single", *spans.BASELINES))]
+    table.add_row("flights of 2013, 15 minutes every 5", *shown, "")
+    console.print(table)
 
 
 def stores(console: Console, slices: int, rounds: int) -> None:
