@@ -42,6 +42,7 @@ from muntin.errors import (
     SumOverflow,
     UnsupportedAggregate,
 )
+from muntin.rolling import rolling
 from muntin.spec import Spec, over
 from muntin.sql import sql
 from muntin.windows import (
@@ -103,6 +104,7 @@ __all__ = [
     "punctuated",
     "quantile",
     "reference",
+    "rolling",
     "session",
     "sliding",
     "sql",

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from muntin.aggregates import Aggregate
 from muntin.errors import EngineEnded, FrameError, RejectedRows, SpecError, nearest
+from muntin.final import check
 from muntin.frames import to_arrow
 from muntin.layout import Layout, layout
 from muntin.sources import Sources
@@ -50,6 +51,7 @@ class Engine(ABC):
         sources: Sources | None = None,
         store: str = AUTO,
         emit: str = "final",
+        final: str = AUTO,
     ) -> None:
         if watermark not in (AUTO, "manual"):
             raise SpecError(f"watermark={watermark!r} is neither 'auto' nor 'manual'.")
@@ -63,6 +65,10 @@ class Engine(ABC):
         self.spec = spec
         self.store = store
         """The aggregate store that was asked for."""
+        self.final = check(final)
+        """The final aggregation that was asked for."""
+        if final != AUTO and store == "eager":
+            raise SpecError(f"store='eager' combines windows from its tree, so final={final!r} is not used. Leave one.")
         self._automatic = watermark == AUTO
         self._clock = clock
         self._layout: Layout | None = None
@@ -425,20 +431,23 @@ def make(
     store: str = AUTO,
     latency: str | None = None,
     emit: str = "final",
+    final: str = AUTO,
 ) -> Engine:
     """An engine by name."""
     made = _class(engine, spec)
     if not isinstance(threads, int) or not 1 <= threads <= 1024:
         raise SpecError(f"threads={threads!r} is not a number of threads. Give 1 or more, up to 1024.")
     if threads == 1:
-        return made(spec, watermark, clock, Sources(sources, idle_source), asked_for(store, latency), emit)
+        return made(spec, watermark, clock, Sources(sources, idle_source), asked_for(store, latency), emit, final)
     from muntin.slicing.parallel import Parallel
 
     if spec.spans is not None:
         raise SpecError(f"threads={threads}: events with a duration are handled by one thread. Leave threads= out.")
     if made is not _slicing():
         raise SpecError(f"threads={threads} with engine={engine!r}: only the slicing engine runs in several threads.")
-    return Parallel(spec, watermark, clock, Sources(sources, idle_source), threads, asked_for(store, latency), emit)
+    return Parallel(
+        spec, watermark, clock, Sources(sources, idle_source), threads, asked_for(store, latency), emit, final
+    )
 
 
 def apply(spec: Spec, frame: Any, engine: str) -> Any:

@@ -10,6 +10,7 @@ from muntin.aggregates import Aggregate
 from muntin.aggregates.ordered import Process
 from muntin.compile import compiled, why_not
 from muntin.explain_costs import Statistics, cost_lines
+from muntin.final import explained as final_explained
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.memory import TABLE_1, Part, amount, assumed, held, predicted
 from muntin.panes import panes
@@ -243,6 +244,8 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
         if sizes:
             longest = None if None in sizes else rate * max(size for size in sizes if size is not None) / 1e6
             lines.append(explained(spec.lateness > 0, longest))
+            if longest is None or longest > 2:
+                lines.append(final_explained(longest, spec.lateness > 0))
     if spec.idle is None and any(query.window.measure is Measure.ROWS for query in spec.queries) and spec.by:
         lines.append(
             "Warning: rows are counted per key for ever, so every key ever seen keeps a little state. "

@@ -247,6 +247,7 @@ class Spec:
         store: str = "auto",
         latency: str | None = None,
         emit: str = "final",
+        final: str = "auto",
     ) -> Engine:
         """An embedded engine with state: `push(batch)`, `advance(watermark)`, `flush()`, `late()`.
 
@@ -262,7 +263,8 @@ class Spec:
 
         `store` decides how windows are combined: `"lazy"` from their slices when they are due, `"eager"` from a tree of
         partials that is kept up to date with every batch; `"auto"` goes by the number of slices in a window.
-        `latency="low"` asks for the eager one: then an answer takes the least time from when it is due.
+        `latency="low"` asks for the eager one: then an answer takes the least time from when it is due. `final` names
+        the algorithm that combines slices into sliding windows, as for `mt.rolling`; `"auto"` chooses.
 
         >>> import muntin as mt
         >>> engine = mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count()).engine()
@@ -271,7 +273,9 @@ class Spec:
         """
         from muntin.engine import make
 
-        return make(self.checked(), engine, watermark, clock, sources, idle_source, threads, store, latency, emit)
+        return make(
+            self.checked(), engine, watermark, clock, sources, idle_source, threads, store, latency, emit, final
+        )
 
     def panes(self) -> Panes:
         """The split of each window into a pane-level and a window-level query (paper 2, section 3.1).

@@ -42,7 +42,7 @@ class SlicedState:
         layout: Layout,
         queries: list[int],
         interners: Mapping[str, Interner],
-        store: str = "auto",
+        how: tuple[str, str] = ("auto", "auto"),
         updates: bool = False,
     ) -> None:
         self._lateness, self._disorder = layout.spec.lateness, layout.spec.disorder
@@ -59,7 +59,8 @@ class SlicedState:
         self.slices = Slices(self.slicer, self.fused, bool(layout.spec.by))
         # A result needs no first and last times. Without them, and with `spell` knowing the ends: 180 against 185 µs
         # per push with 100 windows.
-        self.store = AggregateStore(store, fused(self.bounds, spans=False), self.slices, self._revises)
+        store, final = how
+        self.store = AggregateStore(store, final, fused(self.bounds, spans=False), self.slices, self._revises)
         self.groups = [group for shape in found for group in groups_of(shape)]
         sessions = [self._session(shape, *member) for shape in found for member in shape.members]
         self.sessions = sorted((query for query in sessions if query is not None), key=lambda query: query.index)
