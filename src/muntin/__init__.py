@@ -29,17 +29,21 @@ from muntin.aggregates.runs import Median as median
 from muntin.aggregates.runs import Mode as mode
 from muntin.aggregates.runs import NthSmallest as nth_smallest
 from muntin.aggregates.runs import Quantile as quantile
+from muntin.aggregates.sketches import ApproxCountDistinct as approx_count_distinct
+from muntin.aggregates.sketches import ApproxQuantile as approx_quantile
 from muntin.errors import (
     EngineEnded,
     FrameError,
     MuntinError,
     RejectedRows,
     SpecError,
+    SqlError,
     StateCorrupt,
     SumOverflow,
     UnsupportedAggregate,
 )
 from muntin.spec import Spec, over
+from muntin.sql import sql
 from muntin.windows import (
     ContextAwareWindow,
     ContextFreeWindow,
@@ -64,9 +68,12 @@ __all__ = [
     "RejectedRows",
     "Spec",
     "SpecError",
+    "SqlError",
     "StateCorrupt",
     "SumOverflow",
     "UnsupportedAggregate",
+    "approx_count_distinct",
+    "approx_quantile",
     "arg_max",
     "arg_min",
     "center_of_mass",
@@ -98,6 +105,7 @@ __all__ = [
     "reference",
     "session",
     "sliding",
+    "sql",
     "stddev",
     "sum",
     "tumbling",

@@ -106,7 +106,7 @@ class Engine(ABC):
         if source is not None:
             self._newest = self._sources.newest()
         alike = isinstance(batch, pa.Table) and self._layout is not None and batch.schema.equals(self._layout.schema)
-        table = batch if alike else to_arrow(batch).table
+        table = batch if alike and not self.spec.rows else prepared(self.spec, to_arrow(batch).table)
         return self._run(table, AUTO if self._automatic else None, False)
 
     def advance(self, watermark: Any) -> pa.Table:
@@ -444,10 +444,20 @@ def make(
 def apply(spec: Spec, frame: Any, engine: str) -> Any:
     """All windows of a finite frame: nothing is late, and every window that exists is reported."""
     given = to_arrow(frame)
+    table = prepared(spec, given.table)
     running = _class(engine, spec)(spec, "manual")
-    running._layout = layout(spec, given.table.schema, finite=True)
+    running._layout = layout(spec, table.schema, finite=True)
     running._begin(running._layout)
-    return given.restore(running._finite(given.table))
+    return given.restore(running._finite(table))
+
+
+def prepared(spec: Spec, table: pa.Table) -> pa.Table:
+    """The rows that count, with the computed columns."""
+    if not spec.rows:
+        return table
+    from muntin.sql.rows import prepared as made
+
+    return made(spec, table)
 
 
 def _class(engine: str, spec: Spec) -> type[Engine]:

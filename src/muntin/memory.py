@@ -24,7 +24,7 @@ from muntin.spec import Spec
 from muntin.units import Measure
 from muntin.windows import Cumulative, Frame, MixedSliding, Punctuated, Session, Sliding
 
-__all__ = ["TABLE_1", "Held", "Part", "Predicted", "assumed", "held", "predicted"]
+__all__ = ["TABLE_1", "Held", "Part", "Predicted", "amount", "assumed", "held", "predicted"]
 
 SECOND = 1_000_000
 SPAN = 16  # bytes of the start and the end of a slice or bucket
@@ -330,3 +330,15 @@ def _kept(bound: Layout, query: BoundQuery, rate: float, keys: int, behind: floa
     if isinstance(window, Sliding | Cumulative | MixedSliding) and window.size.measure is Measure.ROWS:
         return events + keys * window.size.amount, ""
     return events, f"and those of open windows of {query.name}"
+
+
+def amount(size: float) -> str:
+    """A number of bytes, short.
+
+    >>> amount(512), amount(3_400_000)
+    ('512 bytes', '3.4 MB')
+    """
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size:.0f} bytes"

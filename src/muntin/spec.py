@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from muntin.aggregates import Aggregate
 from muntin.errors import SpecError, nearest
@@ -16,6 +16,7 @@ from muntin.windows import Window
 if TYPE_CHECKING:
     from muntin.engine import Engine
     from muntin.explain import Explanation
+    from muntin.panes import Panes
 
 __all__ = ["RESERVED", "Query", "Spec", "over"]
 
@@ -59,6 +60,10 @@ class Spec:
     queries: tuple[Query, ...] = field(default=())
     spans: Spans | None = None
     """Where events have a duration: how they are told and handled. Then `time` is the column of their ends."""
+    condition: str | None = None
+    """Which rows count, as an SQL expression; None: all."""
+    derived: tuple[tuple[str, str], ...] = ()
+    """Columns that are computed from others of the row: names and SQL expressions."""
 
     # -- building ------------------------------------------------------------------------------------------------
 
@@ -95,6 +100,38 @@ class Spec:
         """
         gone = query_named(self, name)
         return replace(self, queries=tuple(query for query in self.queries if query is not gone))
+
+    def where(self, condition: str) -> Spec:
+        """This spec over the rows for which an SQL condition is true; the others are as if they had never come.
+
+        It is computed by Spark on Spark and by Arrow elsewhere, with the same meaning: see the page about SQL.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").where("price > 0").window("s", mt.tumbling("1 second"), n=mt.count())
+        >>> spec.apply({"ts": [0, 1, 2], "price": [5, -1, None]}).column("n").to_pylist()
+        [1]
+        """
+        from muntin.sql.expressions import expression, text_of
+
+        text = text_of(expression(condition))
+        both = text if self.condition is None else f"({self.condition}) AND ({text})"
+        return replace(self, condition=both)
+
+    def computed(self, **columns: str) -> Spec:
+        """This spec with columns that SQL expressions compute from others of the same row.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").computed(paid="price * amount").window("s", mt.tumbling("1 second"), n=mt.sum("paid"))
+        >>> spec.apply({"ts": [0, 1], "price": [5, 3], "amount": [1, 2]}).column("n").to_pylist()
+        [11]
+        """
+        from muntin.sql.expressions import expression, text_of
+
+        twice = {name for name, _ in self.derived} & set(columns)
+        if twice:
+            raise SpecError(f"two computed columns are named {min(twice)!r}. Choose another name.")
+        made = tuple((name, text_of(expression(text))) for name, text in columns.items())
+        return replace(self, derived=(*self.derived, *made))
 
     def _check_name(self, name: object) -> None:
         if not isinstance(name, str) or not name:
@@ -138,6 +175,11 @@ class Spec:
     def in_order(self) -> bool:
         """Whether the stream is declared to be in order: neither disorder nor lateness."""
         return self.disorder == 0 and self.lateness == 0
+
+    @property
+    def rows(self) -> bool:
+        """Whether something is done to rows first: a condition, or computed columns."""
+        return self.condition is not None or bool(self.derived)
 
     def apply(self, frame: Any, *, engine: str = "auto", buckets: int | None = None) -> Any:
         """All windows of a frame, as a frame of the same kind.
@@ -231,11 +273,29 @@ class Spec:
 
         return make(self.checked(), engine, watermark, clock, sources, idle_source, threads, store, latency, emit)
 
+    def panes(self) -> Panes:
+        """The split of each window into a pane-level and a window-level query (paper 2, section 3.1).
+
+        Beside the panes, of gcd(RANGE, SLIDE), it shows the cuts that run, which are never more.
+
+        >>> import muntin as mt
+        >>> print(mt.over("ts", by="item").window("w", mt.sliding("7 min", every="5 min"), n=mt.count()).panes())
+        w: sliding('7 minutes', every='5 minutes')
+          panes:        1 minute (gcd of 7 minutes and 5 minutes), 7 in a window, 5 new in each slide
+          pane level:   SELECT item, count(*) AS n FROM events [RANGE 1 minute] GROUP BY item
+          window level: SELECT item, sum(n) AS n FROM panes [RANGE 7 minutes SLIDE 5 minutes] GROUP BY item
+          cuts that run: the edges of windows, 3 slices in a window, 4 fewer than panes
+          full-differential: n (the window before, less the panes that left, plus those that came)
+        """
+        from muntin.panes import panes
+
+        return panes(self.checked())
+
     def explain(
         self,
         frame: Any = None,
         *,
-        rate: float | None = None,
+        rate: float | Literal["sample"] | None = None,
         keys: int = 1,
         late: bool = False,
         buckets: int | None = None,
@@ -244,7 +304,8 @@ class Spec:
 
         A frame, or a pyarrow schema, tells the types of columns: then it is known of each aggregate of your own
         whether it is compiled. `rate`, in events per second of event time, and the number of keys tell how many bytes
-        of state result. With a Spark DataFrame it also tells what happens before and after the shuffle; `late` says
+        of state result, and what windows cost with panes and without; `rate="sample"` takes both from the frame. With
+        a Spark DataFrame it also tells what happens before and after the shuffle; `late` says
         whether there is a late output, and `buckets` how many parts the keys are put into.
 
         >>> import muntin as mt
@@ -264,17 +325,27 @@ class Spec:
         A row further than 1 day ahead of the clock is rejected (max_ahead).
         """
         from muntin.explain import Explanation, explain
+        from muntin.explain_costs import Statistics, sampled
+        from muntin.given import prepared_schema, rows_of, schema_of
 
-        if rate is not None and not rate > 0:
-            raise SpecError(f"explain(rate={rate!r}): a rate is a number of events per second of event time, above 0.")
+        if rate is not None and rate != "sample" and not (isinstance(rate, int | float) and rate > 0):
+            raise SpecError(
+                f"explain(rate={rate!r}): a rate is a number of events per second of event time, above 0, or 'sample'."
+            )
         if isinstance(keys, bool) or not isinstance(keys, int) or keys < 1:
             raise SpecError(f"explain(keys={keys!r}): the number of keys counts from 1.")
         if is_spark(frame):
             from muntin.spark.explain import explain_spark, spark_columns
 
-            told = explain(self.checked(), spark_columns(self, frame), rate, keys)
-            return Explanation(f"{told}\n\n{explain_spark(self, frame, late, buckets)}")
-        return explain(self.checked(), schema_of(frame), rate, keys)
+            if rate == "sample":
+                raise SpecError("rate='sample' would run a job on Spark. Give the rate as a number, and keys=.")
+            found = None if rate is None else Statistics(rate, keys)
+            told = explain(self.checked(), spark_columns(self, frame), found)
+            return Explanation(f"{told}\n\n{explain_spark(self, frame, late, buckets, found)}")
+        schema = prepared_schema(self, schema_of(frame))
+        if rate == "sample":
+            return explain(self.checked(), schema, sampled(self, rows_of(self, frame)))
+        return explain(self.checked(), schema, None if rate is None else Statistics(rate, keys))
 
     def __repr__(self) -> str:
         head = [repr(self.time)] if self.spans is None else self.spans.shown()
@@ -289,6 +360,14 @@ class Spec:
         if self.max_ahead != ONE_DAY:
             head.append("max_ahead=" + ("None" if self.max_ahead is None else repr(show_duration(self.max_ahead))))
         lines = [f"over({', '.join(head)})"]
+        if self.condition is not None:
+            lines.append(f".where({self.condition!r})")
+        if self.derived:
+            plain = all(name.isidentifier() for name, _ in self.derived)
+            shown = (
+                ", ".join(f"{name}={text!r}" for name, text in self.derived) if plain else f"**{dict(self.derived)!r}"
+            )
+            lines.append(f".computed({shown})")
         for query in self.queries:
             named = ", ".join(f"{name}={aggregate!r}" for name, aggregate in query.aggregates)
             lines.append(f".window({query.name!r}, {query.window!r}, {named})")
@@ -370,17 +449,6 @@ def query_named(spec: Spec, name: str) -> Query:
         if query.name == name:
             return query
     raise SpecError(f"no window is named {name!r}. {nearest(name, [query.name for query in spec.queries])}")
-
-
-def schema_of(frame: Any) -> Any:
-    """The pyarrow schema of a frame, of a schema itself, or None."""
-    import pyarrow as pa
-
-    if frame is None or isinstance(frame, pa.Schema):
-        return frame
-    from muntin.frames import to_arrow
-
-    return to_arrow(frame).table.schema
 
 
 def counts_rows(window: Window) -> bool:

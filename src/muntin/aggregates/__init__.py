@@ -8,6 +8,7 @@ from muntin.aggregates.extremes import ArgMax, ArgMin, Max, MaxCount, Min, MinCo
 from muntin.aggregates.moments import CenterOfMass, GeometricMean, Mean, Stddev, Sum, Var
 from muntin.aggregates.ordered import Collect, Concat, NthYoungest, Process
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Median, Mode, NthSmallest, Quantile
+from muntin.aggregates.sketches import ApproxCountDistinct, ApproxQuantile
 from muntin.aggregates.types import VALUE
 
 __all__ = ["BUILTIN", "VALUE", "Aggregate", "Bound"]
@@ -16,6 +17,7 @@ _FAMILIES: list[list[type[Aggregate]]] = [
     [Count, Sum, Mean, GeometricMean, Var, Stddev, CenterOfMass],
     [Min, Max, MinCount, MaxCount, ArgMin, ArgMax, First, Last, M4],
     [Median, Quantile, Mode, NthSmallest, CountDistinct, HeavyHitters],
+    [ApproxQuantile, ApproxCountDistinct],
     [NthYoungest, Collect, Concat, Process],
     [Concurrent],
 ]

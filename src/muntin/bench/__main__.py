@@ -1,4 +1,4 @@
-"""`python -m muntin.bench [NAME ...] [--rows N]`: the embedded engine, its stores, splits of slices, and spans."""
+"""`python -m muntin.bench [NAME ...] [--rows N]`: the embedded engine, its stores, splits of slices, panes, spans."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench import spans, splits, store
+from muntin.bench import panes, spans, splits, store
 from muntin.bench.engine import WORKLOADS, measure
+from muntin.costs import measured
 
 
 def main() -> None:
@@ -32,6 +33,10 @@ def main() -> None:
         split_costs(console, min(given.rows, 1_000_000), given.rounds)
         if given.words == ["splits"]:
             return
+    if not given.words or "panes-fig3" in given.words:
+        figure_3(console, min(given.rows, 200_000), given.rounds)
+        if given.words == ["panes-fig3"]:
+            return
     table = Table(title=f"{given.rows:,} rows; ratios to the floor of the same run, median of {given.rounds} rounds")
     for name in ("workload", "× floor", "at least", "M rows/s", "results/s", "state bytes"):
         table.add_column(name, justify="left" if name == "workload" else "right")
@@ -44,6 +49,22 @@ def main() -> None:
         cells = [f"{outcome.rows_per_second / 1e6:.1f}", f"{outcome.results_per_second:,.0f}", f"{outcome.state:,}"]
         table.add_row(workload.name, f"[{style}]{shown}[/]", f"{workload.target}", *cells)
         console.print(f"{workload.name}: {shown} × floor (at least {workload.target})")
+    console.print(table)
+
+
+def figure_3(console: Console, rows: int, rounds: int) -> None:
+    """Paper 2, Figure 3: the time with panes over the time without, measured and predicted."""
+    k = measured()
+    shown = f"a = {k.a:.2f}, b = {k.b:.2f}, c = {k.c:.2f}, a' = {k.a_window:.2f} ns"
+    table = Table(title=f"Time with panes / without, measured (predicted); {rows:,} tuples, {rounds} rounds; {shown}")
+    table.add_column("tuples/pane", justify="right")
+    for count in panes.PANES:
+        table.add_column(f"{count} panes", justify="right")
+    for groups in (1, 10):
+        for tuples in (tuples for tuples in panes.TUPLES if tuples >= groups):
+            found = [panes.measure(k, tuples, count, groups, rows, rounds) for count in panes.PANES]
+            cells = [f"{ratio.measured:.2f} ({ratio.predicted:.2f})" for ratio in found]
+            table.add_row(f"{tuples}" if groups == 1 else f"{tuples}, {groups} groups", *cells)
     console.print(table)
 
 

@@ -24,7 +24,7 @@ from muntin.slicing.sliced import Sliced
 from muntin.slicing.slices import FIRST, LAST, N
 from muntin.windows import Cumulative, Session, Sliding
 
-__all__ = ["Combiner", "absorb", "joined", "why_events"]
+__all__ = ["Combiner", "absorb", "combining_pays", "joined", "why_events"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -65,6 +65,17 @@ def why_events(layout: Layout) -> str | None:
     return None
 
 
+def combining_pays(events: float, cells: float) -> bool:
+    """Whether rows are combined before the shuffle: else a partial goes for each, which is as much or more.
+
+    This is where the cost of panes is decided for certain (paper 2, section 3.3.1, cases 1 and 2): by what is there.
+
+    >>> combining_pays(events=100, cells=90), combining_pays(events=100, cells=10)
+    (False, True)
+    """
+    return cells * _LEAST <= events
+
+
 class Combiner:
     """Turns tables of rows into tables of partials, one row per slice and key.
 
@@ -83,6 +94,8 @@ class Combiner:
         self._sliced = Sliced(layout, list(range(len(layout.queries))), self._decoder.interners)
         # With the first and last times of each key: they are parted by key later.
         self._fused = fused(self._sliced.bounds)
+        self.shared = 1.0
+        """How many rows of the last table there were for each slice and key."""
 
     def combine(self, table: pa.Table) -> pa.Table | None:
         """The partials of some rows, none of which is to be rejected; None where they would be hardly fewer."""
@@ -102,7 +115,8 @@ class Combiner:
             cell = cell * wide + batch.key
         numbers = _Numbers()
         ids = numbers.ids(cell, None)
-        if numbers.size * _LEAST > len(batch):
+        self.shared = len(batch) / numbers.size
+        if not combining_pays(len(batch), numbers.size):
             return None
         state = self._fused.new(numbers.size)
         self._fused.update_cells(state, ids, batch.time, batch.order, batch.values)

@@ -145,7 +145,7 @@ class Sliced(SlicedState):
         if key is not None and index is not None:
             key = key[index]
         values = batch.values if index is None else {name: c.take(index) for name, c in batch.values.items()}
-        columns = self.texts.ranked(values)
+        columns = self.sketched.added(values, self.texts.ranked(values))
         order = batch.order if batch.order is None or index is None else batch.order[index]
         if key is None:
             top = int(slices.ends[-1])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from muntin.compile import compiled
 from muntin.fused import Fused, fused
 from muntin.layout import BoundQuery, Layout
+from muntin.slicing.codings import Sketched
 from muntin.slicing.groups import groups_of
 from muntin.slicing.revisions import Reported
 from muntin.slicing.runs import RunStore
@@ -63,10 +64,11 @@ class SlicedState:
         sessions = [self._session(shape, *member) for shape in found for member in shape.members]
         self.sessions = sorted((query for query in sessions if query is not None), key=lambda query: query.index)
         self.runs: dict[str, RunStore] = {
-            group.bound.aggregates[name].aggregate.columns[0]: run_store(store)
+            group.bound.aggregates[name].aggregate.columns[0]: run_store(store, group.bound.aggregates[name])
             for group in self.groups
             for name in group.runs
         }
+        self.sketched = Sketched(bound for shape in found for bound in shape.aggregates.values())
         for name, runs in self.runs.items():
             self.texts.watch_runs(name, runs)
         for query in self.sessions:
@@ -96,8 +98,8 @@ class SlicedState:
         window = bound.window
         if not isinstance(window, Session):
             return None
-        stores = {bound.aggregates[name].aggregate.columns[0]: RunStore() for name in shape.runs}
         over = {name: bound.aggregates[name] for name in shape.runs}
+        stores = {b.aggregate.columns[0]: run_store("lazy", b) for b in over.values()}
         runs = {name: (b, stores[b.aggregate.columns[0]]) for name, b in over.items()}
         return SessionQuery(index, bound, window, Heads(self.fused, window.gap.amount), shape.fixed, shape.kept, runs)
 

@@ -83,4 +83,8 @@ def former(before: dict[str, Any], spec: Spec, schema: pa.Schema) -> Spec:
             f"own, without which their state cannot be read:\n{was}\nKeep one of them, or {_AFRESH}."
         )
     head = dict(before["over"])
-    return Spec(**{**head, "by": tuple(head["by"])}, queries=tuple(queries))
+    rows = {
+        "condition": head.pop("where", None),
+        "derived": tuple((name, text) for name, text in head.pop("computed", ())),
+    }
+    return Spec(**{**head, "by": tuple(head["by"])}, **rows, queries=tuple(queries))

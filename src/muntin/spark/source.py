@@ -23,7 +23,7 @@ from muntin.spark.types import arrow_schema, arrow_type
 from muntin.spec import Spec
 from muntin.units import MAX_TIME, MIN_TIME
 
-__all__ = ["REASONS", "SHIFT", "TIME", "Source", "from_spark", "source"]
+__all__ = ["REASONS", "SHIFT", "TIME", "Source", "from_spark", "named", "source"]
 
 TIME = "muntin_time"
 """The name of the derived column."""
@@ -64,7 +64,7 @@ class Source:
     def select(self, frame: DataFrame, *, finite: bool) -> DataFrame:
         """The derived column and those that come along."""
         # By place: PySpark reads dots and backticks in names as its own.
-        carried = (_named(name).alias(f"c{i}") for i, name in enumerate(self.carried))
+        carried = (named(name).alias(f"c{i}") for i, name in enumerate(self.carried))
         return frame.select(self._time(finite).alias(TIME), *carried)
 
     def _time(self, finite: bool) -> Column:
@@ -72,14 +72,14 @@ class Source:
         clock = F.unix_micros(F.current_timestamp())
         if spec.time is None:
             return clock
-        raw, scale = _raw(_named(spec.time), self.given[spec.time].dataType)
+        raw, scale = _raw(named(spec.time), self.given[spec.time].dataType)
         # The range is checked before the scale is applied: what passes does not overflow.
         last = F.lit((MAX_TIME + 1) // scale - 1)
         within = (raw >= F.lit(MIN_TIME // scale)) & (raw <= last)
         micros = raw * F.lit(scale) if scale > 1 else raw
         null, good = raw.isNull(), within
         if spec.spans is not None:
-            start, unit = _raw(_named(spec.spans.start), self.given[spec.spans.start].dataType)
+            start, unit = _raw(named(spec.spans.start), self.given[spec.spans.start].dataType)
             null = null | start.isNull()
             within = within & (start >= F.lit(MIN_TIME // unit)) & (start <= F.lit((MAX_TIME + 1) // unit - 1))
             good = within & (start * F.lit(unit) <= micros)
@@ -131,7 +131,7 @@ def needed(spec: Spec) -> set[str]:
     return names
 
 
-def _named(name: str) -> Column:
+def named(name: str) -> Column:
     """A column by its whole name: a dot in it does not reach into a struct."""
     return F.col("`" + name.replace("`", "``") + "`")
 
