@@ -2,6 +2,7 @@
 
 from muntin import reference, windows
 from muntin.aggregates import VALUE, Aggregate
+from muntin.aggregates.concurrent import Concurrent as concurrent
 from muntin.aggregates.counting import Count as count
 from muntin.aggregates.ends import M4 as m4
 from muntin.aggregates.ends import First as first
@@ -78,6 +79,7 @@ __all__ = [
     "center_of_mass",
     "collect",
     "concat",
+    "concurrent",
     "count",
     "count_distinct",
     "cumulative",

@@ -18,6 +18,7 @@ from muntin.slicing.pieces import from_pieces
 from muntin.slicing.plan import is_along, is_rows, is_sliced, overlapping, way
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.split_costs import LEVELS
+from muntin.spanning.explain import explain_spans
 from muntin.spec import Query, Spec
 from muntin.stores import explained
 from muntin.units import Measure, show_duration
@@ -47,6 +48,8 @@ class Explanation(str):
 def explain(spec: Spec, schema: pa.Schema | None = None, found: Statistics | None = None) -> Explanation:
     """The explanation of a spec; with the schema of its frames the types of columns are known, too."""
     bound = assumed(spec) if schema is None else layout(spec, schema)
+    if spec.spans is not None:
+        return Explanation(explain_spans(spec, bound))
     answers = [truth(spec, query, bound) for query in spec.queries]
     parts = [_head(spec)]
     for query, answer in zip(spec.queries, answers, strict=True):

@@ -17,9 +17,9 @@ from muntin.aggregates.counting import Count
 from muntin.aggregates.moments import GeometricMean, Mean, Var
 from muntin.compile import Recipe, loaded, recipe_of, run, why_not
 from muntin.errors import UnsupportedAggregate
+from muntin.kernels import source_cover, source_pieces, source_tree
 from muntin.kernels import source_fused as source
 from muntin.kernels import source_merge as merging
-from muntin.kernels import source_pieces, source_tree
 from muntin.kernels.source_plan import Group, Plan
 
 __all__ = ["Fused", "Taken", "Values", "fused"]
@@ -133,6 +133,11 @@ class Fused:
         self._given |= {f"{name[:-1]}{k}": thing for name, thing in recipe.given.items()}
         return Group(recipe.part, tuple(columns), count, _COUNTED.get(bound.aggregate.lift))
 
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The aggregates."""
+        return self._bounds
+
     # -- state -----------------------------------------------------------------------------------------------------
 
     def new(self, cells: int) -> list[Array]:
@@ -151,6 +156,14 @@ class Fused:
         """Each row into its cell; -1: into none."""
         events, ordered, masked = self._events(time, order, columns)
         run(self._kernel(source.update_cells, ordered, masked), [cells, *events], state)
+
+    def update_ranges(
+        self, state: Sequence[Array], lo: Ints, hi: Ints, stride: int, time: Ints, order: Ints | None,
+        columns: Mapping[str, Values],
+    ) -> None:  # fmt: skip
+        """Each row into the cells from lo to hi, `stride` apart."""
+        events, ordered, masked = self._events(time, order, columns)
+        run(self._kernel(source.update_ranges, ordered, masked), [lo, hi, stride, *events], state)
 
     def update_keyed(
         self, state: Sequence[Array], starts: Ints, top: int, time: Ints, order: Ints | None,
@@ -244,6 +257,34 @@ class Fused:
         results = self._empty(len(lo))
         run(self._kernel(merging.merge_gather), [lo, hi, index, *state], results)
         return results
+
+    def merge_into(self, rows: Ints, items: Ints, count: int, state: Sequence[Array]) -> list[Array]:
+        """A table of `count` cells: cell items[c] goes into row rows[c] of it, one after the other."""
+        results = self.new(count)
+        run(self._kernel(source_cover.merge_into), [rows, items, *state], results)
+        return results
+
+    def cover(
+        self, row: Ints, lo: Ints, hi: Ints, items: Ints, rows: int, wide: int, state: Sequence[Array]
+    ) -> list[Array]:
+        """A table of `rows` times 2 * wide cells: cell items[c] over the places lo[c] to hi[c] of its row.
+
+        `wide` is a power of two; place p of row r is cell `(2 * r + 1) * wide + p`.
+        """
+        results = self.new(2 * wide * rows)
+        run(self._kernel(source_cover.cover_stretches), [row, lo, hi, items, rows, wide, *state], results)
+        return results
+
+    def cover_twice(
+        self, row: Ints, lo: Ints, hi: Ints, items: Ints, rows: int, width: int, levels: int, state: Sequence[Array]
+    ) -> list[Array]:
+        """As `cover`, of selective aggregates: an event may count twice. Place p of row r is cell `r * width + p`.
+
+        No stretch has 2 ** levels places or more.
+        """
+        results = self.new(levels * width * rows)
+        run(self._kernel(source_cover.cover_twice), [row, lo, hi, items, rows, width, levels, *state], results)
+        return [column[: rows * width] for column in results]
 
     def merge_headed(
         self, key: Ints, headed: Ints, lo: Ints, hi: Ints, index: Ints, heads: Sequence[Array], state: Sequence[Array]

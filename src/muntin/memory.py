@@ -119,7 +119,8 @@ def assumed(spec: Spec) -> Layout | None:
     >>> assumed(mt.over("ts").window("w", mt.tumbling("1 s"), low=mt.min("x"))).schema.field("x").type
     DataType(double)
     """
-    types = {key: pa.int64() for key in (spec.time, spec.order, *spec.by) if key is not None}
+    start = None if spec.spans is None else spec.spans.start
+    types = {key: pa.int64() for key in (spec.time, start, spec.order, *spec.by) if key is not None}
     for query in spec.queries:
         marks = isinstance(query.window, Punctuated | Frame)
         on = getattr(query.window, "on", None)

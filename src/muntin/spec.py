@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from muntin.aggregates import Aggregate
 from muntin.errors import SpecError, nearest
 from muntin.frames import is_spark
+from muntin.spans import UNSET, Spans, check_window, spans_of
 from muntin.units import Measure, duration, show_duration
 from muntin.windows import Window
 
@@ -57,6 +58,8 @@ class Spec:
     idle: int | None = None
     max_ahead: int | None = ONE_DAY
     queries: tuple[Query, ...] = field(default=())
+    spans: Spans | None = None
+    """Where events have a duration: how they are told and handled. Then `time` is the column of their ends."""
     condition: str | None = None
     """Which rows count, as an SQL expression; None: all."""
     derived: tuple[tuple[str, str], ...] = ()
@@ -82,6 +85,8 @@ class Spec:
             raise SpecError(f"window {name!r} computes nothing. Name at least one aggregate, such as n=mt.count().")
         for result, aggregate in aggregates.items():
             self._check_aggregate(name, result, aggregate)
+        if self.spans is not None:
+            check_window(name, window)
         query = Query(name, window, tuple(aggregates.items()))
         return replace(self, queries=(*self.queries, query))
 
@@ -145,6 +150,11 @@ class Spec:
             raise SpecError(
                 f"window {query!r}: {result}={aggregate!r} is no aggregate. Use one such as mt.sum('column'), or a "
                 f"class of your own made from mt.Aggregate."
+            )
+        if aggregate.of_spans and self.spans is None:
+            raise SpecError(
+                f"window {query!r}: {result}={aggregate!r} asks how many events go on at once, and events without a "
+                f"duration never do. Give them one: mt.over(span=('start', 'end'), ...)."
             )
         if result in RESERVED:
             raise SpecError(f"window {query!r}: the name {result!r} is reserved for a result column. Choose another.")
@@ -338,7 +348,7 @@ class Spec:
         return explain(self.checked(), schema, None if rate is None else Statistics(rate, keys))
 
     def __repr__(self) -> str:
-        head = [repr(self.time)]
+        head = [repr(self.time)] if self.spans is None else self.spans.shown()
         if self.by:
             head.append(f"by={self.by[0]!r}" if len(self.by) == 1 else f"by={list(self.by)!r}")
         delays = {"disorder": self.disorder, "lateness": self.lateness}
@@ -365,16 +375,25 @@ class Spec:
 
 
 def over(
-    time: str | None,
+    time: Any = UNSET,
     *,
+    span: Iterable[str] | None = None,
     by: str | Iterable[str] = (),
     disorder: object = 0,
     lateness: object = 0,
     order: str | None = None,
     idle: object = None,
     max_ahead: object = "1 day",
+    postpone: object = UNSET,
+    technique: object = UNSET,
+    height: object = UNSET,
 ) -> Spec:
     """Begin a spec over the column of event times; `None` means the time of arrival.
+
+    `span=("start", "end")` in its place is for events with a duration: each belongs to every window that it overlaps.
+    They come in the order of their ends, and a window is released `postpone` after its end: `"auto"`, the default, is
+    the longest duration seen so far. `technique` is `"single"`, `"multi"` (of `height` levels) or `"sweeping"`, and
+    `"auto"` goes by what comes; results do not depend on either.
 
     `by` names the key columns. `disorder` is how far behind the newest event an event may come; the watermark trails
     by this much. `lateness` is how long a reported window may still be corrected. `order` names a column that decides
@@ -383,7 +402,17 @@ def over(
 
     >>> over("ts", by=["city", "sensor"], disorder="2 seconds")
     over('ts', by=['city', 'sensor'], disorder='2 seconds')
+    >>> over(span=("start", "end"), by="tower", postpone="2 hours")
+    over(span=('start', 'end'), postpone='2 hours', by='tower')
     """
+    spans = spans_of(time, span, postpone, technique, height, idle)
+    if spans is not None:
+        time = spans.end
+    elif time is UNSET:
+        raise SpecError(
+            "over takes the name of the time column, None for arrival time, or span=('start', 'end') for events with "
+            "a duration. Give one of them."
+        )
     if time is not None and not isinstance(time, str):
         raise SpecError(f"over takes the name of the time column, or None for arrival time, got {time!r}.")
     keys = (by,) if isinstance(by, str) else tuple(by)
@@ -404,6 +433,7 @@ def over(
         order,
         None if idle is None else duration(idle, "idle"),
         None if max_ahead is None else duration(max_ahead, "max_ahead"),
+        spans=spans,
     )
     if time is None and not spec.in_order:
         raise SpecError(

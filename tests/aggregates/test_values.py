@@ -78,7 +78,7 @@ TWO_COLUMNS = {
 
 
 def test_the_tables_here_name_every_aggregate() -> None:
-    assert ONE_COLUMN.keys() | TWO_COLUMNS.keys() | {"concat"} == BUILTIN.keys()
+    assert ONE_COLUMN.keys() | TWO_COLUMNS.keys() | {"concat", "concurrent"} == BUILTIN.keys()
 
 
 @pytest.mark.parametrize("name", ONE_COLUMN)

@@ -277,3 +277,13 @@ def test_a_window_has_one_start_for_the_keys_of_all_buckets(window: Any) -> None
         done = restored(wanted, *stored(store)).engine.flush().to_pylist()
         starts = [row["window"]["start"].microsecond for row in done if row["query"] == "v"]
         assert min(starts) == 101
+
+
+def test_conditions_and_computed_columns_stay_with_a_state() -> None:
+    schema = pa.schema([("ts", pa.int64()), ("x", pa.int64())])
+    rows = mt.over("ts").where("x > 0").computed(twice="x * 2")
+    old = rows.window("w", mt.tumbling("1 s"), n=mt.count())
+    new = rows.window("v", mt.tumbling("2 s"), n=mt.count())
+    assert former(described(old, schema), new, schema) == old
+    with pytest.raises(mt.SpecError, match="where"):
+        former(described(old, schema), mt.over("ts").window("v", mt.tumbling("2 s"), n=mt.count()), schema)

@@ -1,6 +1,7 @@
 """The aggregates, one file per family; each is a declaration, and so is a user's own."""
 
 from muntin.aggregates.base import Aggregate, Bound
+from muntin.aggregates.concurrent import Concurrent
 from muntin.aggregates.counting import Count
 from muntin.aggregates.ends import M4, First, Last
 from muntin.aggregates.extremes import ArgMax, ArgMin, Max, MaxCount, Min, MinCount
@@ -18,6 +19,7 @@ _FAMILIES: list[list[type[Aggregate]]] = [
     [Median, Quantile, Mode, NthSmallest, CountDistinct, HeavyHitters],
     [ApproxQuantile, ApproxCountDistinct],
     [NthYoungest, Collect, Concat, Process],
+    [Concurrent],
 ]
 BUILTIN: dict[str, type[Aggregate]] = {aggregate.name: aggregate for family in _FAMILIES for aggregate in family}
 """Every aggregate that comes with Muntin, by the name a user calls it by."""

@@ -1,4 +1,4 @@
-"""`python -m muntin.bench [NAME ...] [--rows N]`: the embedded engine, its stores, splits of slices, panes."""
+"""`python -m muntin.bench [NAME ...] [--rows N]`: the embedded engine, its stores, splits of slices, panes, spans."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench import panes, splits, store
+from muntin.bench import panes, spans, splits, store
 from muntin.bench.engine import WORKLOADS, measure
 from muntin.costs import measured
 
@@ -24,6 +24,10 @@ def main() -> None:
     if not given.words or "store" in given.words:
         stores(console, given.slices, given.rounds)
         if given.words == ["store"]:
+            return
+    if not given.words or "spans" in given.words:
+        span_techniques(console, min(given.rows, 2_000_000), given.rounds)
+        if given.words == ["spans"]:
             return
     if not given.words or "splits" in given.words:
         split_costs(console, min(given.rows, 1_000_000), given.rounds)
@@ -77,6 +81,36 @@ def split_costs(console: Console, rows: int, rounds: int) -> None:
         speed = [f"{found.plain / 1e6:.2f}", f"{found.cached / 1e6:.2f}", f"{ratio:.2f}"]
         table.add_row(case.name, *speed, size, *cost)
         console.print(f"{case.name}: {ratio:.2f} × without cached slices")
+    console.print(table)
+
+
+def span_techniques(console: Console, rows: int, rounds: int) -> None:
+    """Events with a duration: slicing beside what paper 3 compares with, and the height chosen beside fixed ones."""
+    table = Table(
+        title=f"{rows:,} events, median of {rounds} rounds: M events/s, and how many times as fast slicing is"
+    )
+    for name in (
+        "events and windows",
+        "auto, M/s",
+        "× single",
+        *(f"× {name}" for name in spans.BASELINES),
+        "× best height",
+    ):
+        table.add_column(name, justify="left" if name == "events and windows" else "right")
+    made = {length: spans.synthetic(length, rows) for length in {cell.length for cell in spans.CELLS}}
+    for cell in spans.CELLS:
+        speed = spans.techniques(cell, made[cell.length], rounds)
+        fixed = spans.heights(cell, made[cell.length], max(rounds, 7))
+        ratios = [speed["auto"] / speed[name] for name in ("single", *spans.BASELINES)]
+        ratios.append(fixed.pop("auto") / max(fixed.values()))
+        shown = [f"{speed['auto'] / 1e6:.1f}", *(f"{ratio:.2f}" for ratio in ratios)]
+        table.add_row(cell.name, *shown)
+        console.print(f"{cell.name}: {' '.join(shown)}")
+    contenders = {"auto": (spans.flights_spec(), "auto"), "single": (spans.flights_spec("single"), "auto")}
+    contenders |= {name: (spans.flights_spec(), name) for name in spans.BASELINES}
+    speed = spans.measure(contenders, spans.flights(rows * 3 // 2), rounds)
+    shown = [f"{speed['auto'] / 1e6:.1f}", *(f"{speed['auto'] / speed[n]:.2f}" for n in ("single", *spans.BASELINES))]
+    table.add_row("flights of 2013, 15 minutes every 5", *shown, "")
     console.print(table)
 
 

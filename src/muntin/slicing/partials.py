@@ -46,6 +46,8 @@ def why_events(layout: Layout) -> str | None:
     spec = layout.spec
     if spec.time is None:
         return "events go by the time of arrival"
+    if spec.spans is not None:
+        return "events have a duration, and partials of slices do not tell which of them go on"
     texts = Decoder(layout).interners
     if texts:
         return f"the texts of {next(iter(texts))!r} are numbered in each place on its own"
@@ -92,6 +94,8 @@ class Combiner:
         self._sliced = Sliced(layout, list(range(len(layout.queries))), self._decoder.interners)
         # With the first and last times of each key: they are parted by key later.
         self._fused = fused(self._sliced.bounds)
+        self.shared = 1.0
+        """How many rows of the last table there were for each slice and key."""
 
     def combine(self, table: pa.Table) -> pa.Table | None:
         """The partials of some rows, none of which is to be rejected; None where they would be hardly fewer."""
@@ -111,6 +115,7 @@ class Combiner:
             cell = cell * wide + batch.key
         numbers = _Numbers()
         ids = numbers.ids(cell, None)
+        self.shared = len(batch) / numbers.size
         if not combining_pays(len(batch), numbers.size):
             return None
         state = self._fused.new(numbers.size)

@@ -49,6 +49,8 @@ _SCHEMA = pa.schema(
 _CHUNK = 1 << 17  # rows that are combined at a time: they come from the cache, and while Spark writes the next
 _ROWS = 1 << 20  # rows that a task gathers before it packs them
 _BYTES = 1 << 27
+_PASSED = 7  # chunks that pass untried after one whose rows hardly share slices and keys
+_MORE = 1.25  # rows per slice and key in a chunk, from which on several chunks together may share enough
 REASON = "muntin_reason"
 
 
@@ -80,7 +82,8 @@ class _Task:
         self._combiner = None if packer.layout is None else Combiner(packer.layout)
         self._called = not packer.ticks
         self._tables: dict[int, list[pa.Table]] = {EVENTS: [], REJECTED: [], PARTIALS: []}
-        self._clock = self._newest = 0
+        self._clock = self._newest = self._passing = 0
+        self._worth = False
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take rows in chunk by chunk, and pack what has gathered when it is much."""
@@ -113,14 +116,36 @@ class _Task:
         if source.spec.time is not None and source.spec.time not in source.carried:
             columns[source.spec.time] = source.times(times)
         taken = pa.table([columns[name] for name in source.schema.names], schema=source.schema)
-        partials = None if self._combiner is None else self._combiner.combine(taken)
+        partials = self._combined(taken)
         if partials is None:
             self._tables[EVENTS].append(taken)
         else:
             self._tables[PARTIALS].append(partials)
 
+    def _combined(self, taken: pa.Table) -> pa.Table | None:
+        """Rows as partials; None where they are hardly fewer, which is not tried with every chunk again."""
+        if self._combiner is None or self._passing:
+            self._passing = max(0, self._passing - 1)
+            return None
+        partials = self._combiner.combine(taken)
+        if partials is None and self._combiner.shared < _MORE:
+            self._passing = _PASSED
+        self._worth |= partials is None and self._combiner.shared >= _MORE
+        return partials
+
+    def _together(self) -> None:
+        """Chunks that each shared too little by itself are combined as one, if that makes them few enough."""
+        events = self._tables[EVENTS]
+        if self._combiner is not None and self._worth and len(events) > 1:
+            partials = self._combiner.combine(pa.concat_tables(events))
+            if partials is not None:
+                self._tables[PARTIALS].append(partials)
+                events.clear()
+        self._worth = False
+
     def _pack(self) -> pa.RecordBatch:
         """What has gathered, as blobs per bucket."""
+        self._together()
         by = self._source.spec.by
         names = {EVENTS: by, REJECTED: by, PARTIALS: [f"key {name}" for name in by]}
         out: list[_Part] = []

@@ -31,7 +31,7 @@ TIME = "muntin_time"
 SHIFT = 1_000 - MIN_TIME
 """What is added to an event time for Spark: the first microsecond of year 1 becomes 1 ms after 1970."""
 
-REASONS = ("", "null time", "time out of range", "too far ahead")
+REASONS = ("", "null time", "time out of range", "too far ahead", "span ends before it starts")
 """Why a row is rejected, by how far below the first of all times the derived column is."""
 
 _US_PER_DAY = 86_400_000_000
@@ -77,12 +77,20 @@ class Source:
         last = F.lit((MAX_TIME + 1) // scale - 1)
         within = (raw >= F.lit(MIN_TIME // scale)) & (raw <= last)
         micros = raw * F.lit(scale) if scale > 1 else raw
-        found = F.when(within, micros)
+        null, good = raw.isNull(), within
+        if spec.spans is not None:
+            start, unit = _raw(named(spec.spans.start), self.given[spec.spans.start].dataType)
+            null = null | start.isNull()
+            within = within & (start >= F.lit(MIN_TIME // unit)) & (start <= F.lit((MAX_TIME + 1) // unit - 1))
+            good = within & (start * F.lit(unit) <= micros)
+        found = F.when(good, micros)
         if not finite and spec.max_ahead is not None:
             ahead = clock + F.lit(spec.max_ahead)
-            found = F.when(within & (micros <= ahead), micros).when(within, F.lit(MIN_TIME - 3))
+            found = F.when(good & (micros <= ahead), micros).when(within & (micros > ahead), F.lit(MIN_TIME - 3))
+        if spec.spans is not None:
+            found = found.when(within, F.lit(MIN_TIME - 4))
         # A null is within nothing.
-        return found.when(raw.isNull(), F.lit(MIN_TIME - 1)).otherwise(F.lit(MIN_TIME - 2))
+        return found.when(null, F.lit(MIN_TIME - 1)).otherwise(F.lit(MIN_TIME - 2))
 
     def times(self, micros: npt.NDArray[np.int64]) -> pa.Array:
         """The time column in its own type, from microseconds."""
@@ -114,6 +122,8 @@ def needed(spec: Spec) -> set[str]:
     ['key', 'ts', 'x']
     """
     names = {*spec.by, *([spec.time] if spec.time else []), *([spec.order] if spec.order else [])}
+    if spec.spans is not None:
+        names.add(spec.spans.start)
     for query in spec.queries:
         names.update(query.window.columns)
         for _, aggregate in query.aggregates:

@@ -19,6 +19,8 @@ def over_of(spec: Spec) -> dict[str, Any]:
     """
     names = ("disorder", "lateness", "order", "idle", "max_ahead")
     found = {"time": spec.time, "by": list(spec.by)} | {name: getattr(spec, name) for name in names}
+    if spec.spans is not None:  # its technique and height may change: the same slices serve all of them
+        found |= {"span": [spec.spans.start, spec.spans.end], "postpone": spec.spans.postpone}
     # Only where they are given: the states of specs without them stay as they are.
     if spec.condition is not None:
         found["where"] = spec.condition
@@ -74,6 +76,6 @@ def over_unlike(before: dict[str, Any], now: dict[str, Any]) -> str | None:
     for name in dict.fromkeys([*before, *now]):
         was, is_ = before.get(name), now.get(name)
         if was != is_ and name != "max_ahead":
-            unit = " (microseconds)" if name in ("disorder", "lateness", "idle") else ""
+            unit = " (microseconds)" if name in ("disorder", "lateness", "idle", "postpone") else ""
             return f"{name}={was!r}{unit}, and this spec has {name}={is_!r}"
     return None
