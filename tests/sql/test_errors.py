@@ -38,7 +38,7 @@ WRONG = {
     f"SELECT «quantile(price, 2») {W}": "a quantile lies in [0, 1]",
     f"SELECT max(price) {W} WHERE «sqr»(price) > 0": "unknown function 'sqr'. Did you mean 'sqrt'?",
     f"SELECT max(price) {W} WHERE «regexp_like(a, 'b'»)": "'regexp_like' is valid SQL that Muntin does not have",
-    f"SELECT max(price) {W} WHERE «floor(price, 2») > 0": "valid SQL that Muntin does not have: it knows no 'decimals'",
+    f"SELECT max(price) {W} WHERE floor(«price, 2») > 0": "valid SQL that Muntin does not have: it knows no 'decimals'",
     f"SELECT max(price) {W} WHERE TRY_CAST(«price» AS INT) > 0": "'try_cast' is valid SQL that Muntin does not have",
     f"SELECT max(price) {W} WHERE «other.price» > 0": "'other' is no frame of this query",
     f"SELECT count(*) {W} GROUP BY CUBE(«a»)": "valid SQL that Muntin does not have",

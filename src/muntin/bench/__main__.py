@@ -89,31 +89,6 @@ def split_costs(console: Console, rows: int, rounds: int) -> None:
     console.print(table)
 
 
-def rolled(console: Console, rows: int, rounds: int, data: str | None) -> None:
-    """`mt.rolling` beside other libraries, `auto` beside fixed choices, and the tail of latency."""
-    table = Table(title=f"{rows:,} values; how many times as fast as others, median of {rounds} rounds")
-    for name in ("windows", "M values/s", "times as fast (at least)"):
-        table.add_column(name, justify="left" if name == "windows" else "right")
-    cases = [*(rolling.speed(row, rows, rounds) for row in rolling.ROWS)]
-    cases += [rolling.timed(agg, every, rows, rounds, data) for agg in ("min", "mean") for every in (1, 8, 64)]
-    for case in cases:
-        style = "green" if case.met else "red"
-        shown = ", ".join(f"{name} {ratio:.2f} ({case.least[name]})" for name, ratio in case.ratios.items())
-        table.add_row(case.name, f"{case.millions:,.0f}", f"[{style}]{shown}[/]")
-    console.print(table)
-    for agg, dtype in (("min", "int32"), ("min", "float64"), ("sum", "float64"), ("mean", "int32")):
-        flat = rolling.flatness(agg, dtype, rows, rounds)
-        shown = ", ".join(f"{size:,}: {ratio:.2f}" for size, ratio in flat.items())
-        console.print(f"{dtype} {agg}, slide 1: time per value relative to a window of 1,024 (at most 2): {shown}")
-    for point in rolling.auto_grid(rows // 4, 7, data):
-        style = "green" if point.ratio <= 1.15 else "red"
-        console.print(f"auto, {point.name}: [{style}]{point.ratio:.2f}[/] of the time of {point.best} (at most 1.15)")
-    for final in ("two_stacks", "daba"):
-        found = rolling.tail(final, 100_000, 300_000)
-        shown = ", ".join(f"{name} {micros:.2f}" for name, micros in found.items())
-        console.print(f"{final}: one step of a window of 100,000 values, µs: {shown}")
-
-
 def span_techniques(console: Console, rows: int, rounds: int) -> None:
     """Events with a duration: slicing beside what paper 3 compares with, and the height chosen beside fixed ones."""
     table = Table(
@@ -142,6 +117,31 @@ def span_techniques(console: Console, rows: int, rounds: int) -> None:
     shown = [f"{speed['auto'] / 1e6:.1f}", *(f"{speed['auto'] / speed[n]:.2f}" for n in ("single", *spans.BASELINES))]
     table.add_row("flights of 2013, 15 minutes every 5", *shown, "")
     console.print(table)
+
+
+def rolled(console: Console, rows: int, rounds: int, data: str | None) -> None:
+    """`mt.rolling` beside other libraries, `auto` beside fixed choices, and the tail of latency."""
+    table = Table(title=f"{rows:,} values; how many times as fast as others, median of {rounds} rounds")
+    for name in ("windows", "M values/s", "times as fast (at least)"):
+        table.add_column(name, justify="left" if name == "windows" else "right")
+    cases = [*(rolling.speed(row, rows, rounds) for row in rolling.ROWS)]
+    cases += [rolling.timed(agg, every, rows, rounds, data) for agg in ("min", "mean") for every in (1, 8, 64)]
+    for case in cases:
+        style = "green" if case.met else "red"
+        shown = ", ".join(f"{name} {ratio:.2f} ({case.least[name]})" for name, ratio in case.ratios.items())
+        table.add_row(case.name, f"{case.millions:,.0f}", f"[{style}]{shown}[/]")
+    console.print(table)
+    for agg, dtype in (("min", "int32"), ("min", "float64"), ("sum", "float64"), ("mean", "int32")):
+        flat = rolling.flatness(agg, dtype, rows, rounds)
+        shown = ", ".join(f"{size:,}: {ratio:.2f}" for size, ratio in flat.items())
+        console.print(f"{dtype} {agg}, slide 1: time per value relative to a window of 1,024 (at most 2): {shown}")
+    for point in rolling.auto_grid(rows // 4, 7, data):
+        style = "green" if point.ratio <= 1.15 else "red"
+        console.print(f"auto, {point.name}: [{style}]{point.ratio:.2f}[/] of the time of {point.best} (at most 1.15)")
+    for final in ("two_stacks", "daba"):
+        found = rolling.tail(final, 100_000, 300_000)
+        shown = ", ".join(f"{name} {micros:.2f}" for name, micros in found.items())
+        console.print(f"{final}: one step of a window of 100,000 values, µs: {shown}")
 
 
 def stores(console: Console, slices: int, rounds: int) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from muntin.fifo import slid
 from muntin.fused import Fused
 from muntin.slicing.slices import Partials
 from muntin.spanning.covering import covered
@@ -22,7 +23,7 @@ __all__ = ["Cells", "merged"]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-LONG = 32  # slices per window from which on blocks of them are combined first
+LONG = 32  # slices per window from which on windows are combined one from the other
 TABLE = 1 << 20  # places of the tables that are filled at a time
 
 
@@ -101,21 +102,24 @@ def _rows(
         done = np.flatnonzero(ends & (hi < first + width) & (hi >= first))
         ended = fused.merge_into(row[done] * width + hi[done] - first, items[done], rows * width, state)
         begin, stop = ((side[:, None] + at * width).reshape(-1) for side in (a, b - 1))
-        found = _combined(fused, ended, over, begin, stop, tops)
+        found = _combined(fused, ended, over, begin, stop, tops, rows)
     some = np.flatnonzero(found[0])
     if len(some) == len(which):
         return which, np.tile(at, len(a)), found
     return which[some], np.tile(at, len(a))[some], [column[some] for column in found]
 
 
-def _combined(fused: Fused, ended: Partials, over: Partials, begin: Int64s, stop: Int64s, tops: Int64s) -> Partials:
+def _combined(
+    fused: Fused, ended: Partials, over: Partials, begin: Int64s, stop: Int64s, tops: Int64s, rows: int
+) -> Partials:
     total = int((stop - begin).sum())
     if total < LONG * len(begin):
         headed, index = np.ones(len(begin), np.int64), np.arange(len(ended[0]))
         return fused.merge_headed(tops, headed, begin, stop, index, over, ended)
-    size = 1 << ((total // len(begin)).bit_length() // 2)
-    blocks = fused.merge_blocks(begin, stop, int(begin.min()), size, ended)
-    both = [np.concatenate([one, other]) for one, other in zip(blocks, over, strict=True)]
+    # Row by row, so that windows only move on, as the final aggregation of paper 4 wants them.
+    lo, hi = (side.reshape(-1, rows).T.reshape(-1) for side in (begin, stop))
+    inside = [column.reshape(rows, -1).T.reshape(-1) for column in slid(fused, "blocks", lo, hi, ended)]
+    both = [np.concatenate([one, other]) for one, other in zip(inside, over, strict=True)]
     index = np.stack([np.arange(len(begin)), tops + len(begin)], axis=1).reshape(-1)
     at = np.arange(0, len(index), 2)
     return fused.merge_gather(at, at + 2, index, both)
