@@ -139,7 +139,7 @@ def _why_none(window: Window) -> str:
 
 # Paper 2, section 3.2.2.
 _DIFFERENTIAL = {
-    "full-differential": "the window before, less the panes that left, plus those that came",
+    "full-differential": "with final='subtract_on_evict': the window before, less what left, plus what came",
     "pseudo-differential": "counts of each value per pane, added and subtracted; no bound on how many values there are",
     "not differential": "nothing can be taken out of it, so the panes of a window are combined",
 }

@@ -289,7 +289,7 @@ class Spec:
           pane level:   SELECT item, count(*) AS n FROM events [RANGE 1 minute] GROUP BY item
           window level: SELECT item, sum(n) AS n FROM panes [RANGE 7 minutes SLIDE 5 minutes] GROUP BY item
           cuts that run: the edges of windows, 3 slices in a window, 4 fewer than panes
-          full-differential: n (the window before, less the panes that left, plus those that came)
+          full-differential: n (with final='subtract_on_evict': the window before, less what left, plus what came)
         """
         from muntin.panes import panes
 
