@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import muntin as mt
 from muntin.reference import run
 from muntin.spark import bucket as buckets
-from muntin.spark.bucket import Bucket, Head
+from muntin.spark.bucket import Bucket
 from muntin.spark.buckets import bucket_of_keys, labels, partition_of
+from muntin.spark.head import Head
 from muntin.spark.ipc import packed
 from muntin.spark.step import Step, Wanted, bucket_spec
 from tests.strategies import MIXES, SCHEMA, cuts, rows_of, specs, streams, watermarks

@@ -9,10 +9,10 @@ from pyspark.sql import types as st
 
 import muntin as mt
 from muntin.layout import layout
-from muntin.spark import pack
-from muntin.spark.ipc import opened
+from muntin.spark import ipc, pack
 from muntin.spark.source import TIME, Source
 from muntin.spark.types import arrow_schema
+from muntin.units import MIN_TIME
 
 GIVEN = st.StructType(
     [
@@ -34,8 +34,8 @@ def blobs(times: np.ndarray, keys: np.ndarray, batch: int) -> list[dict[str, Any
 
 def events_in(found: list[dict[str, Any]], kind: int) -> int:
     """Of how many events the blobs of a kind tell, counted in them."""
-    tables = [opened(row["blob"]) for row in found if row["kind"] == kind]
-    return sum(int(np.sum(table["n"].to_numpy())) if kind == pack.PARTIALS else len(table) for table in tables)
+    tables = [ipc.opened(row["blob"]) for row in found if row["kind"] == kind]
+    return sum(int(np.sum(table["n"].to_numpy())) if kind == ipc.PARTIALS else len(table) for table in tables)
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +55,8 @@ def test_rows_are_combined_where_they_share_cells(keys: int, seconds: int, parti
     rng = np.random.default_rng(3)
     times = rng.integers(0, seconds * 1_000_000, 1_000)
     found = blobs(times, rng.integers(0, keys, 1_000), 100)
-    assert events_in(found, pack.PARTIALS) == partials
-    assert events_in(found, pack.EVENTS) == 1_000 - partials
+    assert events_in(found, ipc.PARTIALS) == partials
+    assert events_in(found, ipc.EVENTS) == 1_000 - partials
     assert sum(row["size"] for row in found) == 1_000
     newest = {row["newest"] for row in found}
     assert len(newest) == 1
@@ -64,10 +64,10 @@ def test_rows_are_combined_where_they_share_cells(keys: int, seconds: int, parti
 
 def test_rows_without_a_time_are_told_apart_in_every_chunk() -> None:
     times = np.arange(1_000)
-    times[::10] = pack.MIN_TIME - 1
+    times[::10] = MIN_TIME - 1
     found = blobs(times, np.zeros(1_000, np.int64), 30)
-    assert sum(row["size"] for row in found if row["kind"] == pack.REJECTED) == 100
-    assert events_in(found, pack.PARTIALS) == 900
+    assert sum(row["size"] for row in found if row["kind"] == ipc.REJECTED) == 100
+    assert events_in(found, ipc.PARTIALS) == 900
 
 
 def test_every_bucket_is_called_once_more_if_nothing_came_for_it() -> None:

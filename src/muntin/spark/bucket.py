@@ -16,52 +16,21 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
+from muntin.spark.head import Head
 from muntin.spark.saved import restored, saved
 from muntin.spark.step import Done, Running, Step, Wanted
 from muntin.spec import Spec
 from muntin.state.blob import pack, unpack
 
-__all__ = ["HEAD", "SNAPSHOT", "STATE", "Bucket", "Head", "Store", "fingerprint"]
-
-STATE = "blobs"
-"""The state variable: a map of blobs by number, of steps from 1 on."""
-HEAD, SNAPSHOT = -2, -1
+__all__ = ["Bucket", "Store", "fingerprint"]
 
 _MOST_STEPS = 64  # a restart runs at most this many steps again
 _LEAST_BYTES = 1 << 20  # a snapshot is not rewritten for less
 _MOST_ENGINES = 256  # kept by a worker
-
-
-class Head(NamedTuple):
-    """Where the state of a bucket stands: the one value that every step reads and writes."""
-
-    line: str
-    """Names the line of steps that began with the first batch of the checkpoint."""
-    token: str
-    """Names the last step."""
-    step: int
-    base: int
-    """The step that the snapshot was taken after."""
-    log: int
-    """The bytes of the steps since."""
-    size: int
-    """The bytes of the snapshot."""
-    watermark: int | None
-    timer: int | None
-    """When Spark will call, in its milliseconds; None: never."""
-
-    def blob(self) -> bytes:
-        """As it is stored."""
-        return pack(self._asdict())
-
-    @classmethod
-    def of(cls, blob: bytes) -> Head:
-        """A head that was stored."""
-        return cls(**unpack(blob))
 
 
 class Store(Protocol):

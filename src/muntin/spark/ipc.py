@@ -6,7 +6,13 @@ import pyarrow as pa
 
 from muntin.spark.narrow import narrowed, widened
 
-__all__ = ["opened", "packed"]
+__all__ = ["EVENTS", "PARTIALS", "REASON", "REJECTED", "TICK", "opened", "packed"]
+
+EVENTS, REJECTED, TICK, PARTIALS = 0, 1, 2, 3
+"""What a blob holds: rows for the engine; rows that no window takes, with why; nothing, so that a bucket is called;
+partials per slice and key."""
+REASON = "muntin_reason"
+"""The column of rejected rows that says why."""
 
 _LARGE = 1 << 16  # bytes from which on it is worth the time to make it smaller
 

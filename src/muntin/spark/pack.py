@@ -20,15 +20,11 @@ from muntin.frames import normalise
 from muntin.layout import Layout
 from muntin.slicing.partials import Combiner, joined
 from muntin.spark.buckets import Buckets
-from muntin.spark.ipc import packed
+from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, TICK, packed
 from muntin.spark.source import SHIFT, TIME, Source
 from muntin.units import MIN_TIME
 
-__all__ = ["EVENTS", "NEWEST", "PACKED", "PARTIALS", "REJECTED", "TICK", "Packer"]
-
-EVENTS, REJECTED, TICK, PARTIALS = 0, 1, 2, 3
-"""What a blob holds: rows for the engine; rows that no window takes, with why; nothing, so that a bucket is called;
-partials per slice and key."""
+__all__ = ["NEWEST", "PACKED", "Packer"]
 
 NEWEST = "newest"
 """The column that the watermark goes by: the newest time in a task's blobs, shifted; 1970 where no row has one."""
@@ -51,7 +47,6 @@ _ROWS = 1 << 20  # rows that a task gathers before it packs them
 _BYTES = 1 << 27
 _PASSED = 7  # chunks that pass untried after one whose rows hardly share slices and keys
 _MORE = 1.25  # rows per slice and key in a chunk, from which on several chunks together may share enough
-REASON = "muntin_reason"
 
 
 @dataclass(frozen=True)

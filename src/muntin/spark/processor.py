@@ -12,9 +12,8 @@ from pyspark.sql import types as st
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from muntin.layout import Layout
-from muntin.spark.bucket import HEAD, SNAPSHOT, STATE, Bucket, Head
-from muntin.spark.ipc import opened, packed
-from muntin.spark.pack import EVENTS, PARTIALS, REASON, REJECTED
+from muntin.spark.head import HEAD, SNAPSHOT, STATE, Head
+from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, opened, packed
 from muntin.spark.source import REASONS, from_spark
 from muntin.spark.step import Done, Step, Wanted
 
@@ -125,6 +124,8 @@ class Processor(StatefulProcessor):
         """Called by Spark at the end of each task."""
 
     def _run(self, key: Any, step: Step, times: Any, fired: int | None = None) -> Done | None:
+        from muntin.spark.bucket import Bucket  # with the engine, which Spark's look at the stage does not need
+
         store = self._store
         store.begin()
         millis = times.getCurrentWatermarkInMs()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from muntin.engine import Engine
-from muntin.slicing.engine import Slicing
-from muntin.slicing.partials import absorb
 from muntin.spark.ipc import opened
 from muntin.spec import Spec
+
+if TYPE_CHECKING:
+    from muntin.engine import Engine
 
 __all__ = ["Done", "Running", "Step", "Wanted", "bucket_spec"]
 
@@ -93,6 +93,10 @@ class Step(NamedTuple):
 
     def run(self, running: Running, schema: pa.Schema) -> Done:
         """Run it on an engine."""
+        # Here and not above: whoever only looks at the stage need not load the engine.
+        from muntin.slicing.engine import Slicing
+        from muntin.slicing.partials import absorb
+
         engine = running.engine
         running.clock.now = self.clock
         late: Counter[str] = Counter()

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from muntin.spark.bucket import HEAD, SNAPSHOT, STATE
+from muntin.spark.head import HEAD, SNAPSHOT, STATE
 from muntin.spark.saved import restored
 from muntin.spark.step import Running, Wanted
 
