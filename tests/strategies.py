@@ -125,6 +125,10 @@ AGGREGATES = {
     "mode_x": mt.mode("x"),
     "kinds_x": mt.count_distinct("x"),
     "often_x": mt.heavy_hitters("x", share=0.3),
+    "about_f": mt.approx_quantile("f", 0.5),
+    "about_s": mt.approx_count_distinct("s"),
+    "about_x": mt.approx_count_distinct("x"),
+    "some_s": mt.heavy_hitters("s", share=0.3, approx=True),  # too few values for anything to be left out
 }
 
 
@@ -132,7 +136,21 @@ MIXES: tuple[tuple[str, ...], ...] = (
     ("all", "n", "total", "low", "m4"),
     ("all", "fsum", "var", "first", "high", "ties"),
     ("all", "text", "mode", "top", "last", "second"),
-    ("all", "mid", "kinds", "third", "often", "p90", "mode_x", "kinds_x", "often_x"),
+    (
+        "all",
+        "mid",
+        "kinds",
+        "third",
+        "often",
+        "p90",
+        "mode_x",
+        "kinds_x",
+        "often_x",
+        "about_f",
+        "about_s",
+        "about_x",
+        "some_s",
+    ),
 )
 """Aggregates that go together. Each mix compiles its own kernels, so there are few of them; `collect` is in all."""
 

@@ -2,6 +2,7 @@
 
 from muntin import reference, windows
 from muntin.aggregates import VALUE, Aggregate
+from muntin.aggregates.concurrent import Concurrent as concurrent
 from muntin.aggregates.counting import Count as count
 from muntin.aggregates.ends import M4 as m4
 from muntin.aggregates.ends import First as first
@@ -28,6 +29,8 @@ from muntin.aggregates.runs import Median as median
 from muntin.aggregates.runs import Mode as mode
 from muntin.aggregates.runs import NthSmallest as nth_smallest
 from muntin.aggregates.runs import Quantile as quantile
+from muntin.aggregates.sketches import ApproxCountDistinct as approx_count_distinct
+from muntin.aggregates.sketches import ApproxQuantile as approx_quantile
 from muntin.errors import (
     BudgetExceeded,
     EngineEnded,
@@ -35,11 +38,14 @@ from muntin.errors import (
     MuntinError,
     RejectedRows,
     SpecError,
+    SqlError,
     StateCorrupt,
     SumOverflow,
     UnsupportedAggregate,
 )
+from muntin.rolling import rolling
 from muntin.spec import Spec, over
+from muntin.sql import sql
 from muntin.windows import (
     ContextAwareWindow,
     ContextFreeWindow,
@@ -65,14 +71,18 @@ __all__ = [
     "RejectedRows",
     "Spec",
     "SpecError",
+    "SqlError",
     "StateCorrupt",
     "SumOverflow",
     "UnsupportedAggregate",
+    "approx_count_distinct",
+    "approx_quantile",
     "arg_max",
     "arg_min",
     "center_of_mass",
     "collect",
     "concat",
+    "concurrent",
     "count",
     "count_distinct",
     "cumulative",
@@ -96,8 +106,10 @@ __all__ = [
     "punctuated",
     "quantile",
     "reference",
+    "rolling",
     "session",
     "sliding",
+    "sql",
     "stddev",
     "sum",
     "tumbling",

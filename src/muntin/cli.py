@@ -17,10 +17,15 @@ def main() -> None:
 @app.command()
 def demo(
     embedded: bool = typer.Option(False, help="In this process, without Spark."),
+    spans: bool = typer.Option(False, help="How many planes were in the air: events with a duration."),
     plot: Path = typer.Option(Path("demo.png"), help="Where the plot goes."),
 ) -> None:
     """Departures from New York in 2013, a Spark stream in several windows at once."""
-    if embedded:
+    if spans:
+        from muntin.demo_spans import run as run_spans
+
+        run_spans(plot=plot)
+    elif embedded:
         from muntin.demo import run
 
         run()

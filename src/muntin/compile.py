@@ -161,17 +161,20 @@ def recipe_of(bound: Bound) -> Recipe | None:
     return None if found is None else found._recipe
 
 
-def inverse_of(bound: Bound) -> Recipe | None:
+def inverse_of(bound: Bound, exact: bool = True) -> Recipe | None:
     """What fused kernels need to take values out of a partial again; None where they cannot, or not exactly.
 
-    Only integers come back exactly: a float sum keeps what rounding, an infinity or a NaN did to it.
+    Only integers come back exactly: a float sum keeps what rounding, an infinity or a NaN did to it. Without `exact`
+    floats are let through as well.
 
     >>> import muntin as mt
     >>> inverse_of(mt.sum("x").bind([pa.float64()])) is None
     True
     """
     recipe = recipe_of(bound)
-    if recipe is None or bound.aggregate.invert is None or not all("int" in slot for slot in recipe.part.slots):
+    if recipe is None or bound.aggregate.invert is None:
+        return None
+    if exact and not all("int" in slot for slot in recipe.part.slots):
         return None
     key = (_key(bound), bound.aggregate.invert)
     with _LOCK:

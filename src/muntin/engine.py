@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from muntin.aggregates import Aggregate
 from muntin.errors import EngineEnded, FrameError, RejectedRows, SpecError, nearest
+from muntin.final import check
 from muntin.frames import to_arrow
 from muntin.layout import Layout, layout
 from muntin.metrics import Held, Meter, Metrics
@@ -51,6 +52,7 @@ class Engine(ABC):
         sources: Sources | None = None,
         store: str = AUTO,
         emit: str = "final",
+        final: str = AUTO,
     ) -> None:
         if watermark not in (AUTO, "manual"):
             raise SpecError(f"watermark={watermark!r} is neither 'auto' nor 'manual'.")
@@ -64,6 +66,10 @@ class Engine(ABC):
         self.spec = spec
         self.store = store
         """The aggregate store that was asked for."""
+        self.final = check(final)
+        """The final aggregation that was asked for."""
+        if final != AUTO and store == "eager":
+            raise SpecError(f"store='eager' combines windows from its tree, so final={final!r} is not used. Leave one.")
         self._automatic = watermark == AUTO
         self._clock = clock
         self._layout: Layout | None = None
@@ -71,6 +77,10 @@ class Engine(ABC):
         self._ended = False
         self._watermark: int | None = None
         self._newest: int | None = None
+        self._longest: int | None = None
+        """The longest duration of all rows so far, where they have one."""
+        self._released: int | None = None
+        """Up to where windows are released: the watermark, less what is postponed (paper 3, section 2.4)."""
         self._seen: int | None = None
         """The largest time of all rows so far, whichever source they came from."""
         self._meter = Meter()
@@ -123,7 +133,7 @@ class Engine(ABC):
         if source is not None:
             self._newest = self._sources.newest()
         alike = isinstance(batch, pa.Table) and self._layout is not None and batch.schema.equals(self._layout.schema)
-        table = batch if alike else to_arrow(batch).table
+        table = batch if alike and not self.spec.rows else prepared(self.spec, to_arrow(batch).table)
         return self._run(table, AUTO if self._automatic else None, False)
 
     def advance(self, watermark: Any) -> pa.Table:
@@ -299,6 +309,31 @@ class Engine(ABC):
             watermark = None if newest is None else newest - self.spec.disorder
         if watermark is not None and (self._watermark is None or watermark > self._watermark):
             self._watermark = watermark
+        self._release()
+
+    @property
+    def postpone(self) -> int | None:
+        """How long after its end a window is released, in microseconds; None: not known before the first event.
+
+        >>> import muntin as mt
+        >>> spec = mt.over(span=("start", "end"), postpone="auto").window("w", mt.tumbling("1 s"), n=mt.count())
+        >>> engine = spec.engine()
+        >>> _ = engine.push({"start": [0, 3], "end": [5, 9]})
+        >>> engine.postpone
+        6
+        """
+        spans = self.spec.spans
+        if spans is None:
+            return 0
+        return self._longest if spans.postpone == AUTO else spans.postpone
+
+    def _release(self) -> None:
+        """Windows are released up to a point that never moves back, also where more is postponed than before."""
+        if self._watermark is None or self.postpone is None:
+            return
+        released = self._watermark - self.postpone
+        if self._released is None or released > self._released:
+            self._released = released
 
     def _finite(self, table: pa.Table) -> pa.Table:
         """All windows of a finite frame: no row is late, and none is too far ahead of the clock."""
@@ -382,8 +417,34 @@ def _slicing() -> type[Engine]:
     return Slicing
 
 
+def _spanning() -> type[Engine]:
+    from muntin.spanning.engine import Spanning
+
+    return Spanning
+
+
+def _span_baseline(name: str) -> Callable[[], type[Engine]]:
+    def found() -> type[Engine]:
+        from muntin.baselines import span_engines
+
+        made: type[Engine] = getattr(span_engines, name)
+        return made
+
+    return found
+
+
 ENGINES: dict[str, Callable[[], type[Engine]]] = {"auto": _slicing, "slicing": _slicing, "reference": _reference}
 """The engines by name, imported when first asked for."""
+
+SPAN_ENGINES: dict[str, Callable[[], type[Engine]]] = {
+    "auto": _spanning,
+    "slicing": _spanning,
+    "reference": _reference,
+    "aggregate_buckets": _span_baseline("AggregateBuckets"),
+    "tuple_buckets": _span_baseline("TupleBuckets"),
+    "sweeping": _span_baseline("Sweeping"),
+}
+"""The same for events with a duration, with the techniques that paper 3 compares with."""
 
 
 def make(
@@ -397,30 +458,46 @@ def make(
     store: str = AUTO,
     latency: str | None = None,
     emit: str = "final",
+    final: str = AUTO,
 ) -> Engine:
     """An engine by name."""
-    made = _class(engine)
+    made = _class(engine, spec)
     if not isinstance(threads, int) or not 1 <= threads <= 1024:
         raise SpecError(f"threads={threads!r} is not a number of threads. Give 1 or more, up to 1024.")
     if threads == 1:
-        return made(spec, watermark, clock, Sources(sources, idle_source), asked_for(store, latency), emit)
+        return made(spec, watermark, clock, Sources(sources, idle_source), asked_for(store, latency), emit, final)
     from muntin.slicing.parallel import Parallel
 
+    if spec.spans is not None:
+        raise SpecError(f"threads={threads}: events with a duration are handled by one thread. Leave threads= out.")
     if made is not _slicing():
         raise SpecError(f"threads={threads} with engine={engine!r}: only the slicing engine runs in several threads.")
-    return Parallel(spec, watermark, clock, Sources(sources, idle_source), threads, asked_for(store, latency), emit)
+    return Parallel(
+        spec, watermark, clock, Sources(sources, idle_source), threads, asked_for(store, latency), emit, final
+    )
 
 
 def apply(spec: Spec, frame: Any, engine: str) -> Any:
     """All windows of a finite frame: nothing is late, and every window that exists is reported."""
     given = to_arrow(frame)
-    running = _class(engine)(spec, "manual")
-    running._layout = layout(spec, given.table.schema, finite=True)
+    table = prepared(spec, given.table)
+    running = _class(engine, spec)(spec, "manual")
+    running._layout = layout(spec, table.schema, finite=True)
     running._begin(running._layout)
-    return given.restore(running._finite(given.table))
+    return given.restore(running._finite(table))
 
 
-def _class(engine: str) -> type[Engine]:
-    if engine not in ENGINES:
-        raise SpecError(f"engine={engine!r} is unknown. {nearest(engine, ENGINES)}")
-    return ENGINES[engine]()
+def prepared(spec: Spec, table: pa.Table) -> pa.Table:
+    """The rows that count, with the computed columns."""
+    if not spec.rows:
+        return table
+    from muntin.sql.rows import prepared as made
+
+    return made(spec, table)
+
+
+def _class(engine: str, spec: Spec) -> type[Engine]:
+    engines = ENGINES if spec.spans is None else SPAN_ENGINES
+    if engine not in engines:
+        raise SpecError(f"engine={engine!r} is unknown. {nearest(engine, engines)}")
+    return engines[engine]()

@@ -12,6 +12,7 @@ __all__ = [
     "MuntinError",
     "RejectedRows",
     "SpecError",
+    "SqlError",
     "StateCorrupt",
     "SumOverflow",
     "UnsupportedAggregate",
@@ -44,6 +45,20 @@ class UnsupportedAggregate(SpecError):
 
     >>> issubclass(UnsupportedAggregate, SpecError)
     True
+    """
+
+
+class SqlError(SpecError):
+    """A query that cannot be read, or that asks for what there is not; it shows the place in the text.
+
+    >>> import muntin as mt
+    >>> mt.sql("SELECT maxx(price) FROM bids [WATTR ts RANGE 1 MINUTE]")
+    Traceback (most recent call last):
+    ...
+    muntin.errors.SqlError: unknown function 'maxx'. Did you mean 'max'?
+    line 1, column 8:
+      SELECT maxx(price) FROM bids [WATTR ts RANGE 1 MINUTE]
+             ^^^^
     """
 
 

@@ -9,13 +9,17 @@ import pyarrow as pa
 from muntin.aggregates import Aggregate
 from muntin.aggregates.ordered import Process
 from muntin.compile import compiled, why_not
+from muntin.explain_costs import Statistics, cost_lines
+from muntin.final import explained as final_explained
 from muntin.layout import BoundQuery, Layout, layout
-from muntin.memory import TABLE_1, Part, assumed, held, predicted
+from muntin.memory import TABLE_1, Part, amount, assumed, held, predicted
+from muntin.panes import panes
 from muntin.slicing.covered import size_of
 from muntin.slicing.pieces import from_pieces
 from muntin.slicing.plan import is_along, is_rows, is_sliced, overlapping, way
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.split_costs import LEVELS
+from muntin.spanning.explain import explain_spans
 from muntin.spec import Query, Spec
 from muntin.stores import explained
 from muntin.units import Measure, show_duration
@@ -42,16 +46,21 @@ class Explanation(str):
         return str(self)
 
 
-def explain(spec: Spec, schema: pa.Schema | None = None, rate: float | None = None, keys: int = 1) -> Explanation:
+def explain(spec: Spec, schema: pa.Schema | None = None, found: Statistics | None = None) -> Explanation:
     """The explanation of a spec; with the schema of its frames the types of columns are known, too."""
     bound = assumed(spec) if schema is None else layout(spec, schema)
+    if spec.spans is not None:
+        return Explanation(explain_spans(spec, bound))
     answers = [truth(spec, query, bound) for query in spec.queries]
     parts = [_head(spec)]
     for query, answer in zip(spec.queries, answers, strict=True):
-        parts.append(_query(query, answer, in_python(query, bound, schema is not None), _bound_query(query, bound)))
+        parts.append(
+            _query(spec, query, answer, in_python(query, bound, schema is not None), _bound_query(query, bound))
+        )
     parts.append("\n".join(_together(spec, answers)))
-    if rate is not None:
-        parts.append("\n".join(_state(spec, bound, rate, keys)))
+    if found is not None:
+        parts += ["\n".join(cost_lines(bound, found))] if bound is not None else []
+        parts.append("\n".join(_state(spec, bound, found.rate, found.keys)))
     return Explanation("\n\n".join(parts))
 
 
@@ -150,7 +159,13 @@ def _head(spec: Spec) -> str:
     return f"over({spec.time!r}): {order}, {keys}"
 
 
-def _query(query: Query, answer: Workload, reasons: dict[str, str], bound: BoundQuery | None) -> str:
+def _decomposed(spec: Spec, query: Query) -> list[str]:
+    """The pane-level and the window-level query, where a window has several panes."""
+    plan = panes(spec)[query.name]
+    return plan.lines() if plan.pane is not None and plan.pane.per_window > 1 else []
+
+
+def _query(spec: Spec, query: Query, answer: Workload, reasons: dict[str, str], bound: BoundQuery | None) -> str:
     window = query.window
     lines = [f"{query.name}: {window!r}"]
     lines.append(
@@ -161,6 +176,7 @@ def _query(query: Query, answer: Workload, reasons: dict[str, str], bound: Bound
         lines.append(f"  {name} = {aggregate!r}: {', '.join(aggregate.properties)}")
         if name in reasons:
             lines.append(f"    runs in Python: {reasons[name]}")
+    lines += [f"  {line}" for line in _decomposed(spec, query)]
     lines.append(f"  events kept: {answer.keep_events.answer}. {answer.keep_events.reason}")
     lines.append(f"  splits:      {answer.splits.answer}. {answer.splits.reason}")
     cached = cached_slices(query, bound) if answer.keep_events else None
@@ -228,6 +244,8 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
         if sizes:
             longest = None if None in sizes else rate * max(size for size in sizes if size is not None) / 1e6
             lines.append(explained(spec.lateness > 0, longest))
+            if longest is None or longest > 2:
+                lines.append(final_explained(longest, spec.lateness > 0))
     if spec.idle is None and any(query.window.measure is Measure.ROWS for query in spec.queries) and spec.by:
         lines.append(
             "Warning: rows are counted per key for ever, so every key ever seen keeps a little state. "
@@ -266,15 +284,3 @@ def _state(spec: Spec, bound: Layout | None, rate: float, keys: int) -> list[str
 def _part(part: Part) -> str:
     note = f", {part.note}" if part.note else ""
     return f"{part.name}: {part.count:,.0f} of {part.size:.4g} bytes, {amount(part.nbytes)}{note}"
-
-
-def amount(size: float) -> str:
-    """A number of bytes, short.
-
-    >>> amount(512), amount(3_400_000)
-    ('512 bytes', '3.4 MB')
-    """
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
-            return f"{size / unit:.3g} {name}"
-    return f"{size:.0f} bytes"

@@ -6,6 +6,7 @@ and the `n` of a mean is the count that is kept anyway.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -15,11 +16,12 @@ import numpy.typing as npt
 from muntin.aggregates import Bound
 from muntin.aggregates.counting import Count
 from muntin.aggregates.moments import GeometricMean, Mean, Var
-from muntin.compile import Recipe, loaded, recipe_of, run, why_not
+from muntin.compile import Recipe, inverse_of, loaded, recipe_of, run, why_not
 from muntin.errors import UnsupportedAggregate
+from muntin.final import refuse_without_inverse
+from muntin.kernels import source_cover, source_pieces, source_tree
 from muntin.kernels import source_fused as source
 from muntin.kernels import source_merge as merging
-from muntin.kernels import source_pieces, source_tree
 from muntin.kernels.source_plan import Group, Plan
 
 __all__ = ["Fused", "Taken", "Values", "fused"]
@@ -97,7 +99,7 @@ class Fused:
         found: list[tuple[int, int | None]] = []
         for bound in self._bounds:
             columns = bound.aggregate.columns
-            recipe = recipe_of(bound)
+            recipe = self._recipe(bound)
             if recipe is None:
                 raise UnsupportedAggregate(f"{bound.aggregate!r} is not compiled: {why_not(bound)}.")
             masks = tuple(i for i, name in enumerate(self.nullable) if name in columns)
@@ -122,6 +124,9 @@ class Fused:
         self.counts = [_column(count) for count, _ in found]
         self.places = [(_column(count),) if k is None else where[k] for count, k in found]
 
+    def _recipe(self, bound: Bound) -> Recipe | None:
+        return recipe_of(bound)
+
     def _group(self, k: int, bound: Bound, recipe: Recipe, count: int, types: list[str]) -> Group:
         columns = []
         for i, dtype in zip(recipe.used, recipe.part.inputs, strict=True):
@@ -132,6 +137,11 @@ class Fused:
             columns.append(self.columns.index(name))
         self._given |= {f"{name[:-1]}{k}": thing for name, thing in recipe.given.items()}
         return Group(recipe.part, tuple(columns), count, _COUNTED.get(bound.aggregate.lift))
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The aggregates."""
+        return self._bounds
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -151,6 +161,14 @@ class Fused:
         """Each row into its cell; -1: into none."""
         events, ordered, masked = self._events(time, order, columns)
         run(self._kernel(source.update_cells, ordered, masked), [cells, *events], state)
+
+    def update_ranges(
+        self, state: Sequence[Array], lo: Ints, hi: Ints, stride: int, time: Ints, order: Ints | None,
+        columns: Mapping[str, Values],
+    ) -> None:  # fmt: skip
+        """Each row into the cells from lo to hi, `stride` apart."""
+        events, ordered, masked = self._events(time, order, columns)
+        run(self._kernel(source.update_ranges, ordered, masked), [lo, hi, stride, *events], state)
 
     def update_keyed(
         self, state: Sequence[Array], starts: Ints, top: int, time: Ints, order: Ints | None,
@@ -223,17 +241,33 @@ class Fused:
 
     def merge_ranges(self, lo: Ints, hi: Ints, state: Sequence[Array]) -> list[Array]:
         """Cells lo to hi, in order, as one, for each range."""
-        results = self._empty(len(lo))
+        results = self.blank(len(lo))
         run(self._kernel(merging.merge_ranges), [lo, hi, *state], results)
         return results
 
-    def merge_blocks(self, lo: Ints, hi: Ints, low: int, size: int, state: Sequence[Array]) -> list[Array]:
-        """Cells lo to hi, in order, as one, for each range; over blocks of `size` cells, from cell `low` on."""
-        results, blocks = self._empty(len(lo)), self._empty(max((int(hi.max()) - low) // size, 0))
-        run(self._kernel(merging.merge_blocks), [lo, hi, low, size, *state], [*blocks, *results])
-        return results
+    def call(self, text: Callable[[Plan], str], inputs: Sequence[Any], rest: Sequence[Array]) -> None:
+        """Call a kernel that is generated from the plan of the cells."""
+        run(self._kernel(text), inputs, rest)
 
-    def _empty(self, rows: int) -> list[Array]:
+    @functools.cached_property
+    def exact(self) -> bool:
+        """Whether partials are exact, so that the way in which they are combined never shows."""
+        fields = [slot for group in self._plan.groups for slot in group.part.slots]
+        selects = [bound.aggregate.selective for bound in self._bounds]
+        return all("int" in slot for slot in fields) or all(selects)
+
+    def refuse_without_inverse(self) -> None:
+        """Refuse where what leaves a window cannot be subtracted."""
+        for bound in self._bounds:
+            refuse_without_inverse(bound.aggregate, "subtract_on_evict")
+
+    @functools.cached_property
+    def inverse(self) -> Fused:
+        """The same cells with `invert` in their kernels."""
+        return Inverse(self._bounds, self.nullable, self._spans)
+
+    def blank(self, rows: int) -> list[Array]:
+        """Columns of cells that a kernel is about to write."""
         found: list[Array] = [np.empty(rows, slot) for slot in self.slots]
         if not self._spans:  # the kernels write all other columns
             found[1], found[2] = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
@@ -241,15 +275,43 @@ class Fused:
 
     def merge_gather(self, lo: Ints, hi: Ints, index: Ints, state: Sequence[Array]) -> list[Array]:
         """Cells index[lo] to index[hi], in order, as one, for each range."""
-        results = self._empty(len(lo))
+        results = self.blank(len(lo))
         run(self._kernel(merging.merge_gather), [lo, hi, index, *state], results)
         return results
+
+    def merge_into(self, rows: Ints, items: Ints, count: int, state: Sequence[Array]) -> list[Array]:
+        """A table of `count` cells: cell items[c] goes into row rows[c] of it, one after the other."""
+        results = self.new(count)
+        run(self._kernel(source_cover.merge_into), [rows, items, *state], results)
+        return results
+
+    def cover(
+        self, row: Ints, lo: Ints, hi: Ints, items: Ints, rows: int, wide: int, state: Sequence[Array]
+    ) -> list[Array]:
+        """A table of `rows` times 2 * wide cells: cell items[c] over the places lo[c] to hi[c] of its row.
+
+        `wide` is a power of two; place p of row r is cell `(2 * r + 1) * wide + p`.
+        """
+        results = self.new(2 * wide * rows)
+        run(self._kernel(source_cover.cover_stretches), [row, lo, hi, items, rows, wide, *state], results)
+        return results
+
+    def cover_twice(
+        self, row: Ints, lo: Ints, hi: Ints, items: Ints, rows: int, width: int, levels: int, state: Sequence[Array]
+    ) -> list[Array]:
+        """As `cover`, of selective aggregates: an event may count twice. Place p of row r is cell `r * width + p`.
+
+        No stretch has 2 ** levels places or more.
+        """
+        results = self.new(levels * width * rows)
+        run(self._kernel(source_cover.cover_twice), [row, lo, hi, items, rows, width, levels, *state], results)
+        return [column[: rows * width] for column in results]
 
     def merge_headed(
         self, key: Ints, headed: Ints, lo: Ints, hi: Ints, index: Ints, heads: Sequence[Array], state: Sequence[Array]
     ) -> list[Array]:
         """As `merge_gather`, with `heads[key]` before the cells where `headed` is 1."""
-        results = self._empty(len(lo))
+        results = self.blank(len(lo))
         run(self._kernel(merging.merge_headed), [key, headed, lo, hi, index, *heads, *state], results)
         return results
 
@@ -261,7 +323,7 @@ class Fused:
         Cell `slice * stride + key` is one key in one slice.
         """
         keys = stride if keys is None else keys
-        results = self._empty(len(a) * keys)
+        results = self.blank(len(a) * keys)
         run(self._kernel(merging.merge_dense), [a, b, stride, keys, *state], results)
         return results
 
@@ -281,7 +343,7 @@ class Fused:
         `bounds` are the running numbers between which blocks that changed are combined where no ranges are given, and
         the number of row 0.
         """
-        results = self._empty(len(a) * keys)
+        results = self.blank(len(a) * keys)
         if stride == 1:
             run(self._kernel(source_tree.tree_one), [a, b, *bounds, *tree, *state, *blocks], results)
         else:
@@ -296,7 +358,7 @@ class Fused:
         """A call that folds rows over ranges, with the slices of a level in them (`muntin.slicing.pieces`)."""
         events, ordered, masked = self._events(time, order, columns)
         kernel = self._kernel(source_pieces.fold_pieces, ordered, masked)
-        results = self._empty(len(ranges[0]))
+        results = self.blank(len(ranges[0]))
 
         def fold() -> list[Array]:
             run(kernel, [*ranges, level, *events, *slices], [*levels, *results])
@@ -311,6 +373,13 @@ class Fused:
             given = {} if name else self._given
             kernel = self._kernels[key] = loaded(text(self._plan, *variant), given)
         return kernel
+
+
+class Inverse(Fused):
+    """Cells whose partials can be taken out of one another again."""
+
+    def _recipe(self, bound: Bound) -> Recipe | None:
+        return inverse_of(bound, exact=False)
 
 
 def _column(count: int) -> int:

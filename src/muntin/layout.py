@@ -53,7 +53,9 @@ class Layout:
 def layout(spec: Spec, schema: pa.Schema, *, finite: bool = False) -> Layout:
     """Look up every column that the spec names; a clear error where one is missing or of the wrong type."""
     if spec.time is not None:
-        check_time(_column(schema, spec.time, "the time"), spec.time)
+        check_time(_column(schema, spec.time, "the time" if spec.spans is None else "the end"), spec.time)
+        if spec.spans is not None:
+            _check_start(spec.spans.start, schema, spec.spans.end)
     elif finite:
         raise FrameError(
             "over(None) goes by the time of arrival, which the rows of a finite frame do not have. Name a column of "
@@ -125,6 +127,18 @@ def _check_window(query: Query, column: str, type_: pa.DataType) -> None:
                 f"window {query.name!r}: on={column!r} has type {type_}. A measure is an integer, decimal, date or "
                 f"timestamp column."
             )
+
+
+def _check_start(start: str, schema: pa.Schema, end: str) -> None:
+    """Both ends of a span are told in the same way: else a time zone would lie between them."""
+    begins, ends = _column(schema, start, "the start"), schema.field(end).type
+    check_time(begins, start)
+    kinds = [(pa.types.is_integer(kind), time_zone(kind) is None) for kind in (begins, ends)]
+    if kinds[0] != kinds[1] and not any(map(pa.types.is_null, (begins, ends))):
+        raise FrameError(
+            f"the span begins with {start!r} of type {begins} and ends with {end!r} of type {ends}. Cast one of them, "
+            f"so that both are told in the same way."
+        )
 
 
 def _check_key(name: str, type_: pa.DataType) -> None:

@@ -24,7 +24,7 @@ from muntin.spec import Spec
 from muntin.units import Measure
 from muntin.windows import Cumulative, Frame, MixedSliding, Punctuated, Session, Sliding
 
-__all__ = ["TABLE_1", "Held", "Part", "Predicted", "assumed", "held", "predicted"]
+__all__ = ["TABLE_1", "Held", "Part", "Predicted", "amount", "assumed", "held", "predicted"]
 
 SECOND = 1_000_000
 SPAN = 16  # bytes of the start and the end of a slice or bucket
@@ -119,7 +119,8 @@ def assumed(spec: Spec) -> Layout | None:
     >>> assumed(mt.over("ts").window("w", mt.tumbling("1 s"), low=mt.min("x"))).schema.field("x").type
     DataType(double)
     """
-    types = {key: pa.int64() for key in (spec.time, spec.order, *spec.by) if key is not None}
+    start = None if spec.spans is None else spec.spans.start
+    types = {key: pa.int64() for key in (spec.time, start, spec.order, *spec.by) if key is not None}
     for query in spec.queries:
         marks = isinstance(query.window, Punctuated | Frame)
         on = getattr(query.window, "on", None)
@@ -329,3 +330,15 @@ def _kept(bound: Layout, query: BoundQuery, rate: float, keys: int, behind: floa
     if isinstance(window, Sliding | Cumulative | MixedSliding) and window.size.measure is Measure.ROWS:
         return events + keys * window.size.amount, ""
     return events, f"and those of open windows of {query.name}"
+
+
+def amount(size: float) -> str:
+    """A number of bytes, short.
+
+    >>> amount(512), amount(3_400_000)
+    ('512 bytes', '3.4 MB')
+    """
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size:.0f} bytes"

@@ -102,7 +102,7 @@ def load(text: str, folder: Path) -> Pipeline:
 def _spec(tree: dict[str, Any]) -> Spec:
     over = dict(tree["over"])
     _known(over, set(inspect.signature(mt.over).parameters), "[over]")
-    spec = mt.over(over.pop("time", None), **over)
+    spec = mt.over(**over) if "span" in over else mt.over(over.pop("time", None), **over)
     for i, given in enumerate(tree["window"], start=1):
         given = dict(given)
         name = given.pop("name", None)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from muntin.aggregates import Aggregate
 from muntin.compression import Compression, compression, targeted
 from muntin.errors import SpecError, nearest
 from muntin.frames import is_spark
+from muntin.spans import UNSET, Spans, check_window, spans_of
 from muntin.units import Measure, duration, number_of_bytes, show_duration
 from muntin.windows import Window
 
 if TYPE_CHECKING:
     from muntin.engine import Engine
     from muntin.explain import Explanation
+    from muntin.panes import Panes
 
 __all__ = ["RESERVED", "Query", "Spec", "over"]
 
@@ -57,6 +59,12 @@ class Spec:
     idle: int | None = None
     max_ahead: int | None = ONE_DAY
     queries: tuple[Query, ...] = field(default=())
+    spans: Spans | None = None
+    """Where events have a duration: how they are told and handled. Then `time` is the column of their ends."""
+    condition: str | None = None
+    """Which rows count, as an SQL expression; None: all."""
+    derived: tuple[tuple[str, str], ...] = ()
+    """Columns that are computed from others of the row: names and SQL expressions."""
     compression: Compression | None = None
 
     # -- building ------------------------------------------------------------------------------------------------
@@ -79,6 +87,8 @@ class Spec:
             raise SpecError(f"window {name!r} computes nothing. Name at least one aggregate, such as n=mt.count().")
         for result, aggregate in aggregates.items():
             self._check_aggregate(name, result, aggregate)
+        if self.spans is not None:
+            check_window(name, window)
         query = Query(name, window, tuple(aggregates.items()))
         return replace(self, queries=(*self.queries, query))
 
@@ -92,6 +102,38 @@ class Spec:
         """
         gone = query_named(self, name)
         return replace(self, queries=tuple(query for query in self.queries if query is not gone))
+
+    def where(self, condition: str) -> Spec:
+        """This spec over the rows for which an SQL condition is true; the others are as if they had never come.
+
+        It is computed by Spark on Spark and by Arrow elsewhere, with the same meaning: see the page about SQL.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").where("price > 0").window("s", mt.tumbling("1 second"), n=mt.count())
+        >>> spec.apply({"ts": [0, 1, 2], "price": [5, -1, None]}).column("n").to_pylist()
+        [1]
+        """
+        from muntin.sql.expressions import expression, text_of
+
+        text = text_of(expression(condition))
+        both = text if self.condition is None else f"({self.condition}) AND ({text})"
+        return replace(self, condition=both)
+
+    def computed(self, **columns: str) -> Spec:
+        """This spec with columns that SQL expressions compute from others of the same row.
+
+        >>> import muntin as mt
+        >>> spec = mt.over("ts").computed(paid="price * amount").window("s", mt.tumbling("1 second"), n=mt.sum("paid"))
+        >>> spec.apply({"ts": [0, 1], "price": [5, 3], "amount": [1, 2]}).column("n").to_pylist()
+        [11]
+        """
+        from muntin.sql.expressions import expression, text_of
+
+        twice = {name for name, _ in self.derived} & set(columns)
+        if twice:
+            raise SpecError(f"two computed columns are named {min(twice)!r}. Choose another name.")
+        made = tuple((name, text_of(expression(text))) for name, text in columns.items())
+        return replace(self, derived=(*self.derived, *made))
 
     def compress(self, after: object, *, codec: str = "auto", lossy: object = None) -> Spec:
         """This spec with the events that it keeps compressed where their key has not got one for `after` (paper 5's D).
@@ -158,6 +200,11 @@ class Spec:
                 f"window {query!r}: {result}={aggregate!r} is no aggregate. Use one such as mt.sum('column'), or a "
                 f"class of your own made from mt.Aggregate."
             )
+        if aggregate.of_spans and self.spans is None:
+            raise SpecError(
+                f"window {query!r}: {result}={aggregate!r} asks how many events go on at once, and events without a "
+                f"duration never do. Give them one: mt.over(span=('start', 'end'), ...)."
+            )
         if result in RESERVED:
             raise SpecError(f"window {query!r}: the name {result!r} is reserved for a result column. Choose another.")
         if result in self.by:
@@ -177,6 +224,11 @@ class Spec:
     def in_order(self) -> bool:
         """Whether the stream is declared to be in order: neither disorder nor lateness."""
         return self.disorder == 0 and self.lateness == 0
+
+    @property
+    def rows(self) -> bool:
+        """Whether something is done to rows first: a condition, or computed columns."""
+        return self.condition is not None or bool(self.derived)
 
     def apply(self, frame: Any, *, engine: str = "auto", buckets: int | None = None) -> Any:
         """All windows of a frame, as a frame of the same kind.
@@ -244,6 +296,7 @@ class Spec:
         store: str = "auto",
         latency: str | None = None,
         emit: str = "final",
+        final: str = "auto",
     ) -> Engine:
         """An embedded engine with state: `push(batch)`, `advance(watermark)`, `flush()`, `late()`.
 
@@ -259,7 +312,8 @@ class Spec:
 
         `store` decides how windows are combined: `"lazy"` from their slices when they are due, `"eager"` from a tree of
         partials that is kept up to date with every batch; `"auto"` goes by the number of slices in a window.
-        `latency="low"` asks for the eager one: then an answer takes the least time from when it is due.
+        `latency="low"` asks for the eager one: then an answer takes the least time from when it is due. `final` names
+        the algorithm that combines slices into sliding windows, as for `mt.rolling`; `"auto"` chooses.
 
         >>> import muntin as mt
         >>> engine = mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count()).engine()
@@ -268,13 +322,33 @@ class Spec:
         """
         from muntin.engine import make
 
-        return make(self.checked(), engine, watermark, clock, sources, idle_source, threads, store, latency, emit)
+        return make(
+            self.checked(), engine, watermark, clock, sources, idle_source, threads, store, latency, emit, final
+        )
+
+    def panes(self) -> Panes:
+        """The split of each window into a pane-level and a window-level query (paper 2, section 3.1).
+
+        Beside the panes, of gcd(RANGE, SLIDE), it shows the cuts that run, which are never more.
+
+        >>> import muntin as mt
+        >>> print(mt.over("ts", by="item").window("w", mt.sliding("7 min", every="5 min"), n=mt.count()).panes())
+        w: sliding('7 minutes', every='5 minutes')
+          panes:        1 minute (gcd of 7 minutes and 5 minutes), 7 in a window, 5 new in each slide
+          pane level:   SELECT item, count(*) AS n FROM events [RANGE 1 minute] GROUP BY item
+          window level: SELECT item, sum(n) AS n FROM panes [RANGE 7 minutes SLIDE 5 minutes] GROUP BY item
+          cuts that run: the edges of windows, 3 slices in a window, 4 fewer than panes
+          full-differential: n (with final='subtract_on_evict': the window before, less what left, plus what came)
+        """
+        from muntin.panes import panes
+
+        return panes(self.checked())
 
     def explain(
         self,
         frame: Any = None,
         *,
-        rate: float | None = None,
+        rate: float | Literal["sample"] | None = None,
         keys: int = 1,
         late: bool = False,
         buckets: int | None = None,
@@ -283,7 +357,8 @@ class Spec:
 
         A frame, or a pyarrow schema, tells the types of columns: then it is known of each aggregate of your own
         whether it is compiled. `rate`, in events per second of event time, and the number of keys tell how many bytes
-        of state result. With a Spark DataFrame it also tells what happens before and after the shuffle; `late` says
+        of state result, and what windows cost with panes and without; `rate="sample"` takes both from the frame. With
+        a Spark DataFrame it also tells what happens before and after the shuffle; `late` says
         whether there is a late output, and `buckets` how many parts the keys are put into.
 
         >>> import muntin as mt
@@ -303,20 +378,30 @@ class Spec:
         A row further than 1 day ahead of the clock is rejected (max_ahead).
         """
         from muntin.explain import Explanation, explain
+        from muntin.explain_costs import Statistics, sampled
+        from muntin.given import prepared_schema, rows_of, schema_of
 
-        if rate is not None and not rate > 0:
-            raise SpecError(f"explain(rate={rate!r}): a rate is a number of events per second of event time, above 0.")
+        if rate is not None and rate != "sample" and not (isinstance(rate, int | float) and rate > 0):
+            raise SpecError(
+                f"explain(rate={rate!r}): a rate is a number of events per second of event time, above 0, or 'sample'."
+            )
         if isinstance(keys, bool) or not isinstance(keys, int) or keys < 1:
             raise SpecError(f"explain(keys={keys!r}): the number of keys counts from 1.")
         if is_spark(frame):
             from muntin.spark.explain import explain_spark, spark_columns
 
-            told = explain(self.checked(), spark_columns(self, frame), rate, keys)
-            return Explanation(f"{told}\n\n{explain_spark(self, frame, late, buckets)}")
-        return explain(self.checked(), schema_of(frame), rate, keys)
+            if rate == "sample":
+                raise SpecError("rate='sample' would run a job on Spark. Give the rate as a number, and keys=.")
+            found = None if rate is None else Statistics(rate, keys)
+            told = explain(self.checked(), spark_columns(self, frame), found)
+            return Explanation(f"{told}\n\n{explain_spark(self, frame, late, buckets, found)}")
+        schema = prepared_schema(self, schema_of(frame))
+        if rate == "sample":
+            return explain(self.checked(), schema, sampled(self, rows_of(self, frame)))
+        return explain(self.checked(), schema, None if rate is None else Statistics(rate, keys))
 
     def __repr__(self) -> str:
-        head = [repr(self.time)]
+        head = [repr(self.time)] if self.spans is None else self.spans.shown()
         if self.by:
             head.append(f"by={self.by[0]!r}" if len(self.by) == 1 else f"by={list(self.by)!r}")
         delays = {"disorder": self.disorder, "lateness": self.lateness}
@@ -328,6 +413,14 @@ class Spec:
         if self.max_ahead != ONE_DAY:
             head.append("max_ahead=" + ("None" if self.max_ahead is None else repr(show_duration(self.max_ahead))))
         lines = [f"over({', '.join(head)})"]
+        if self.condition is not None:
+            lines.append(f".where({self.condition!r})")
+        if self.derived:
+            plain = all(name.isidentifier() for name, _ in self.derived)
+            shown = (
+                ", ".join(f"{name}={text!r}" for name, text in self.derived) if plain else f"**{dict(self.derived)!r}"
+            )
+            lines.append(f".computed({shown})")
         for query in self.queries:
             named = ", ".join(f"{name}={aggregate!r}" for name, aggregate in query.aggregates)
             lines.append(f".window({query.name!r}, {query.window!r}, {named})")
@@ -337,16 +430,25 @@ class Spec:
 
 
 def over(
-    time: str | None,
+    time: Any = UNSET,
     *,
+    span: Iterable[str] | None = None,
     by: str | Iterable[str] = (),
     disorder: object = 0,
     lateness: object = 0,
     order: str | None = None,
     idle: object = None,
     max_ahead: object = "1 day",
+    postpone: object = UNSET,
+    technique: object = UNSET,
+    height: object = UNSET,
 ) -> Spec:
     """Begin a spec over the column of event times; `None` means the time of arrival.
+
+    `span=("start", "end")` in its place is for events with a duration: each belongs to every window that it overlaps.
+    They come in the order of their ends, and a window is released `postpone` after its end: `"auto"`, the default, is
+    the longest duration seen so far. `technique` is `"single"`, `"multi"` (of `height` levels) or `"sweeping"`, and
+    `"auto"` chooses the height by what comes; results do not depend on either.
 
     `by` names the key columns. `disorder` is how far behind the newest event an event may come; the watermark trails
     by this much. `lateness` is how long a reported window may still be corrected. `order` names a column that decides
@@ -355,7 +457,17 @@ def over(
 
     >>> over("ts", by=["city", "sensor"], disorder="2 seconds")
     over('ts', by=['city', 'sensor'], disorder='2 seconds')
+    >>> over(span=("start", "end"), by="tower", postpone="2 hours")
+    over(span=('start', 'end'), postpone='2 hours', by='tower')
     """
+    spans = spans_of(time, span, postpone, technique, height, idle)
+    if spans is not None:
+        time = spans.end
+    elif time is UNSET:
+        raise SpecError(
+            "over takes the name of the time column, None for arrival time, or span=('start', 'end') for events with "
+            "a duration. Give one of them."
+        )
     if time is not None and not isinstance(time, str):
         raise SpecError(f"over takes the name of the time column, or None for arrival time, got {time!r}.")
     keys = (by,) if isinstance(by, str) else tuple(by)
@@ -376,6 +488,7 @@ def over(
         order,
         None if idle is None else duration(idle, "idle"),
         None if max_ahead is None else duration(max_ahead, "max_ahead"),
+        spans=spans,
     )
     if time is None and not spec.in_order:
         raise SpecError(
@@ -391,17 +504,6 @@ def query_named(spec: Spec, name: str) -> Query:
         if query.name == name:
             return query
     raise SpecError(f"no window is named {name!r}. {nearest(name, [query.name for query in spec.queries])}")
-
-
-def schema_of(frame: Any) -> Any:
-    """The pyarrow schema of a frame, of a schema itself, or None."""
-    import pyarrow as pa
-
-    if frame is None or isinstance(frame, pa.Schema):
-        return frame
-    from muntin.frames import to_arrow
-
-    return to_arrow(frame).table.schema
 
 
 def counts_rows(window: Window) -> bool:

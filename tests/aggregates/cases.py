@@ -6,7 +6,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -376,6 +376,23 @@ CASES: dict[str, Case] = {
     **some(
         ordered("count_distinct", lambda: mt.count_distinct("x"), lambda v: len(set(map(key, v)))), "float64", "string"
     ),
+    "approx_quantile": Case(
+        lambda: mt.approx_quantile("x", 0.9),
+        (F64,),
+        alone(MODERATE),
+        percentile(0.9),
+        within=lambda rows, result: 0.01 * max(map(abs, column(rows)), default=0.0),
+    ),
+    **{
+        name.replace("count_distinct", "approx_count_distinct"): replace(
+            case, make=lambda: mt.approx_count_distinct("x"), within=lambda rows, result: 1 + 0.1 * result
+        )
+        for name, case in some(
+            ordered("count_distinct", lambda: mt.count_distinct("x"), lambda v: len(set(map(key, v)))),
+            "float64",
+            "string",
+        ).items()
+    },
     "heavy_hitters float64": Case(
         lambda: mt.heavy_hitters("x", share=0.3),
         (F64,),

@@ -62,6 +62,8 @@ ONE_COLUMN = {
     "nth_smallest": (mt.nth_smallest("x", 3), 8.0),
     "nth_youngest": (mt.nth_youngest("x", 3), 2.0),
     "count_distinct": (mt.count_distinct("x"), 2),
+    "approx_count_distinct": (mt.approx_count_distinct("x"), 2),
+    "approx_quantile": (mt.approx_quantile("x", 0, error=0.25), 2.5),
     "heavy_hitters": (mt.heavy_hitters("x", 0.5), [{"value": 2.0, "count": 2}]),
     "collect": (mt.collect("x"), [2.0, 2.0, 8.0]),
     "process": (mt.process(lambda x: float(len(x)), "x"), 3.0),
@@ -76,7 +78,7 @@ TWO_COLUMNS = {
 
 
 def test_the_tables_here_name_every_aggregate() -> None:
-    assert ONE_COLUMN.keys() | TWO_COLUMNS.keys() | {"concat"} == BUILTIN.keys()
+    assert ONE_COLUMN.keys() | TWO_COLUMNS.keys() | {"concat", "concurrent"} == BUILTIN.keys()
 
 
 @pytest.mark.parametrize("name", ONE_COLUMN)
@@ -486,6 +488,8 @@ PAPER_2_SECTION_3_2_2 = {
     "mean": "full-differential",
     "var": "full-differential",
     "heavy_hitters": "pseudo-differential",
+    "approx_quantile": "full-differential",
+    "approx_count_distinct": "full-differential",
     "max": "not differential",
 }
 

@@ -266,9 +266,6 @@ def test_merges_are_folds_over_the_cells_in_order(which: str, seed: int, rows: i
     of = {i: [e for cell in range(lo[i], hi[i]) for e in held.get(cell, [])] for i in range(5)}
     check(cells, bounds, stream, cells.merge_ranges(lo, hi, state), of)
 
-    for size, low in ((1, 0), (4, 0), (3, int(lo.min()))):
-        check(cells, bounds, stream, cells.merge_blocks(lo, hi, low, size, state), of)
-
     order = stream.chance.permutation(len(state[0]))
     of = {i: [e for cell in order[lo[i] : hi[i]].tolist() for e in held.get(cell, [])] for i in range(5)}
     check(cells, bounds, stream, cells.merge_gather(lo, hi, order, state), of)

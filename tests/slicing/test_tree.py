@@ -339,8 +339,8 @@ def test_auto_uses_the_tree_where_it_pays() -> None:
     for engine in engines.values():
         engine.push({"ts": np.arange(4000), "x": np.arange(4000)})
     assert engines["auto"]._sliced.store.nbytes == 0
-    # the first windows are short, and the loop is quicker; then there are many long ones
-    for upto, used in ((40, False), (3500, True)):
+    # the first windows are short, and the loop is quicker; many long ones go in blocks; for a few the tree pays
+    for upto, used in ((40, False), (3500, False), (3506, True)):
         found = [engine.advance(upto) for engine in engines.values()]
         assert found[0].equals(found[1])
         assert (engines["auto"]._sliced.store.nbytes > 0) == used

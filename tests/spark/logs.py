@@ -52,6 +52,7 @@ AGGREGATES: dict[str, mt.Aggregate] = {
     "m4": mt.m4("x"),
     "kinds": mt.count_distinct("s"),
     "newest": mt.max("ts"),
+    "about": mt.approx_count_distinct("s"),
 }
 
 

@@ -18,6 +18,7 @@ from muntin.slicing.partials import Combiner, why_events
 from muntin.spark import bucket as buckets
 from muntin.spark.bucket import Bucket
 from muntin.spark.change import described, former
+from muntin.spark.ipc import packed
 from muntin.spark.saved import restored
 from muntin.spark.step import Done, Step, Wanted, bucket_spec
 from tests.slicing.changing import ALIKE, MIXES, Model, rows
@@ -83,8 +84,8 @@ class Checkpoint:
         combined = not self.late and table.num_rows and why_events(bound) is None
         found = Combiner(bound).combine(table) if combined else None
         if found is not None:
-            return Step([], [found], watermark, 0)
-        return Step([table] if table.num_rows else [], [], watermark, 0)
+            return Step([], [packed(found)], watermark, 0)
+        return Step([packed(table)] if table.num_rows else [], [], watermark, 0)
 
     def flush(self) -> pa.Table:
         return together([restored(self.wanted, *stored(s)).engine.flush() for s in self.stores if s.value is not None])
@@ -208,7 +209,7 @@ def test_a_window_with_an_aggregate_of_your_own_is_removed() -> None:
         wanted = Wanted(bucket_spec(both), batch.schema)
         found = Combiner(layout(wanted.spec, batch.schema)).combine(batch)
         assert found is not None
-        Bucket(wanted, 0, store).run(Step([], [found], 4 * i, 0), None)
+        Bucket(wanted, 0, store).run(Step([], [packed(found)], 4 * i, 0), None)
         expected._run(batch, 4 * i, False)
     assert store.value is not None
     assert store.value.step > store.value.base
@@ -265,14 +266,24 @@ def test_a_window_has_one_start_for_the_keys_of_all_buckets(window: Any) -> None
     stores = [Memory(), Memory()]
     for store, time in zip(stores, (100, 10), strict=True):
         rows_in = pa.table([[time], [time], [True]], schema=schema)
-        Bucket(Wanted(bucket_spec(spec), schema), 0, store).run(Step([rows_in], [], None, 0), None)
+        Bucket(Wanted(bucket_spec(spec), schema), 0, store).run(Step([packed(rows_in)], [], None, 0), None)
     more = spec.window("v", window, n=mt.count())
     found = [restored(Wanted(bucket_spec(more), schema), *stored(store)).engine._since["v"] for store in stores]
     assert found == [101, 11]
     wanted = Wanted(bucket_spec(more), schema, "final", {"v": 101})
     for store in (stores[1], Memory()):
         rows_in = pa.table([[50, 101, 102], [50, 101, 102], [True, True, False]], schema=schema)
-        Bucket(wanted, 0, store).run(Step([rows_in], [], None, 0), None)
+        Bucket(wanted, 0, store).run(Step([packed(rows_in)], [], None, 0), None)
         done = restored(wanted, *stored(store)).engine.flush().to_pylist()
         starts = [row["window"]["start"].microsecond for row in done if row["query"] == "v"]
         assert min(starts) == 101
+
+
+def test_conditions_and_computed_columns_stay_with_a_state() -> None:
+    schema = pa.schema([("ts", pa.int64()), ("x", pa.int64())])
+    rows = mt.over("ts").where("x > 0").computed(twice="x * 2")
+    old = rows.window("w", mt.tumbling("1 s"), n=mt.count())
+    new = rows.window("v", mt.tumbling("2 s"), n=mt.count())
+    assert former(described(old, schema), new, schema) == old
+    with pytest.raises(mt.SpecError, match="where"):
+        former(described(old, schema), mt.over("ts").window("v", mt.tumbling("2 s"), n=mt.count()), schema)

@@ -55,6 +55,8 @@ class Aggregate:
     """Whether it keeps one event in its original form rather than accumulating all (paper 3, section 2.3)."""
     timed: ClassVar[bool] = False
     """Whether `lift` takes the event's time and order after its values."""
+    of_spans: ClassVar[bool] = False
+    """Whether it is about the durations of events and the bounds of the window: then it is not made of partials."""
     version: ClassVar[int] = 1
     """Raise it when the meaning of the partial changes: stored state of another version is refused."""
     takes: ClassVar[str] = "number"

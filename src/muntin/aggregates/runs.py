@@ -156,6 +156,9 @@ class HeavyHitters(Runs):
 
     The most frequent come first, equally frequent ones by value.
 
+    With `approx=True` a slice keeps at most `10 / share` values for each key (Misra and Gries). Then all that reach the
+    share are there, and none below nine tenths of it; and counts may lack up to a tenth of the share of all.
+
     >>> import muntin as mt
     >>> mt.heavy_hitters("item", share=0.05)
     heavy_hitters('item', share=0.05)
@@ -164,11 +167,15 @@ class HeavyHitters(Runs):
     name = "heavy_hitters"
     takes = "ordered"
 
-    def __init__(self, column: str, share: float) -> None:
+    def __init__(self, column: str, share: float, *, approx: bool = False) -> None:
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise SpecError(f"heavy_hitters({column!r}, share={share!r}): a share lies in (0, 1]. For 5 % write 0.05.")
-        self._declare((column,), share=float(share))
-        self.share = float(share)
+        if not isinstance(approx, bool):
+            raise SpecError(f"heavy_hitters({column!r}, approx={approx!r}): approx is True or False.")
+        self._declare((column,), share=float(share), approx=approx or None)
+        self.share, self.approx = float(share), approx
+        self.most = math.ceil(10 / self.share) if approx else 0
+        """How many values a partial keeps; 0: all."""
 
     def output(self, types: Sequence[pa.DataType]) -> pa.DataType:
         """A list of values with their counts."""

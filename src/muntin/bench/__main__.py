@@ -1,4 +1,4 @@
-"""`python -m muntin.bench [NAME ...] [--rows N]`: the embedded engine, its stores, splits, compression."""
+"""`python -m muntin.bench [NAME ...] [--rows N]`: the engine, its stores, splits, panes, spans, compression."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench import compression, splits, store
+from muntin.bench import compression, panes, rolling, spans, splits, store
 from muntin.bench.engine import WORKLOADS, measure
+from muntin.costs import measured
 
 
 def main() -> None:
@@ -18,6 +19,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--slices", type=int, default=100_000, help="slices in a window, for the stores")
+    parser.add_argument("--data", help="the folder of the Google cluster sample, for windows in time")
     parser.add_argument("--vehicles", type=float, default=0.5, help="new vehicles a second, about, for compression")
     given = parser.parse_args()
     console = Console()
@@ -25,13 +27,25 @@ def main() -> None:
         compressed(console, given.vehicles)
         if given.words == ["compression"]:
             return
+    if not given.words or "rolling" in given.words:
+        rolled(console, given.rows if given.rows != 10_000_000 else 20_000_000, given.rounds, given.data)
+        if given.words == ["rolling"]:
+            return
     if not given.words or "store" in given.words:
         stores(console, given.slices, given.rounds)
         if given.words == ["store"]:
             return
+    if not given.words or "spans" in given.words:
+        span_techniques(console, min(given.rows, 2_000_000), given.rounds)
+        if given.words == ["spans"]:
+            return
     if not given.words or "splits" in given.words:
         split_costs(console, min(given.rows, 1_000_000), given.rounds)
         if given.words == ["splits"]:
+            return
+    if not given.words or "panes-fig3" in given.words:
+        figure_3(console, min(given.rows, 200_000), given.rounds)
+        if given.words == ["panes-fig3"]:
             return
     table = Table(title=f"{given.rows:,} rows; ratios to the floor of the same run, median of {given.rounds} rounds")
     for name in ("workload", "× floor", "at least", "M rows/s", "results/s", "state bytes"):
@@ -73,6 +87,22 @@ def compressed(console: Console, vehicles: float) -> None:
     )
 
 
+def figure_3(console: Console, rows: int, rounds: int) -> None:
+    """Paper 2, Figure 3: the time with panes over the time without, measured and predicted."""
+    k = measured()
+    shown = f"a = {k.a:.2f}, b = {k.b:.2f}, c = {k.c:.2f}, a' = {k.a_window:.2f} ns"
+    table = Table(title=f"Time with panes / without, measured (predicted); {rows:,} tuples, {rounds} rounds; {shown}")
+    table.add_column("tuples/pane", justify="right")
+    for count in panes.PANES:
+        table.add_column(f"{count} panes", justify="right")
+    for groups in (1, 10):
+        for tuples in (tuples for tuples in panes.TUPLES if tuples >= groups):
+            found = [panes.measure(k, tuples, count, groups, rows, rounds) for count in panes.PANES]
+            cells = [f"{ratio.measured:.2f} ({ratio.predicted:.2f})" for ratio in found]
+            table.add_row(f"{tuples}" if groups == 1 else f"{tuples}, {groups} groups", *cells)
+    console.print(table)
+
+
 def split_costs(console: Console, rows: int, rounds: int) -> None:
     """Overlapping windows over kept events with cached slices and without."""
     table = Table(title=f"{rows:,} rows or two batches; seconds of the processor, median of {rounds} rounds")
@@ -87,6 +117,61 @@ def split_costs(console: Console, rows: int, rounds: int) -> None:
         table.add_row(case.name, *speed, size, *cost)
         console.print(f"{case.name}: {ratio:.2f} × without cached slices")
     console.print(table)
+
+
+def span_techniques(console: Console, rows: int, rounds: int) -> None:
+    """Events with a duration: slicing beside what paper 3 compares with, and the height chosen beside fixed ones."""
+    table = Table(
+        title=f"{rows:,} events, median of {rounds} rounds: M events/s, and how many times as fast slicing is"
+    )
+    for name in (
+        "events and windows",
+        "auto, M/s",
+        "× single",
+        *(f"× {name}" for name in spans.BASELINES),
+        "× best height",
+    ):
+        table.add_column(name, justify="left" if name == "events and windows" else "right")
+    made = {length: spans.synthetic(length, rows) for length in {cell.length for cell in spans.CELLS}}
+    for cell in spans.CELLS:
+        speed = spans.techniques(cell, made[cell.length], rounds)
+        fixed = spans.heights(cell, made[cell.length], max(rounds, 7))
+        ratios = [speed["auto"] / speed[name] for name in ("single", *spans.BASELINES)]
+        ratios.append(fixed.pop("auto") / max(fixed.values()))
+        shown = [f"{speed['auto'] / 1e6:.1f}", *(f"{ratio:.2f}" for ratio in ratios)]
+        table.add_row(cell.name, *shown)
+        console.print(f"{cell.name}: {' '.join(shown)}")
+    contenders = {"auto": (spans.flights_spec(), "auto"), "single": (spans.flights_spec("single"), "auto")}
+    contenders |= {name: (spans.flights_spec(), name) for name in spans.BASELINES}
+    speed = spans.measure(contenders, spans.flights(rows * 3 // 2), rounds)
+    shown = [f"{speed['auto'] / 1e6:.1f}", *(f"{speed['auto'] / speed[n]:.2f}" for n in ("single", *spans.BASELINES))]
+    table.add_row("flights of 2013, 15 minutes every 5", *shown, "")
+    console.print(table)
+
+
+def rolled(console: Console, rows: int, rounds: int, data: str | None) -> None:
+    """`mt.rolling` beside other libraries, `auto` beside fixed choices, and the tail of latency."""
+    table = Table(title=f"{rows:,} values; how many times as fast as others, median of {rounds} rounds")
+    for name in ("windows", "M values/s", "times as fast (at least)"):
+        table.add_column(name, justify="left" if name == "windows" else "right")
+    cases = [*(rolling.speed(row, rows, rounds) for row in rolling.ROWS)]
+    cases += [rolling.timed(agg, every, rows, rounds, data) for agg in ("min", "mean") for every in (1, 8, 64)]
+    for case in cases:
+        style = "green" if case.met else "red"
+        shown = ", ".join(f"{name} {ratio:.2f} ({case.least[name]})" for name, ratio in case.ratios.items())
+        table.add_row(case.name, f"{case.millions:,.0f}", f"[{style}]{shown}[/]")
+    console.print(table)
+    for agg, dtype in (("min", "int32"), ("min", "float64"), ("sum", "float64"), ("mean", "int32")):
+        flat = rolling.flatness(agg, dtype, rows, rounds)
+        shown = ", ".join(f"{size:,}: {ratio:.2f}" for size, ratio in flat.items())
+        console.print(f"{dtype} {agg}, slide 1: time per value relative to a window of 1,024 (at most 2): {shown}")
+    for point in rolling.auto_grid(rows // 4, 7, data):
+        style = "green" if point.ratio <= 1.15 else "red"
+        console.print(f"auto, {point.name}: [{style}]{point.ratio:.2f}[/] of the time of {point.best} (at most 1.15)")
+    for final in ("two_stacks", "daba"):
+        found = rolling.tail(final, 100_000, 300_000)
+        shown = ", ".join(f"{name} {micros:.2f}" for name, micros in found.items())
+        console.print(f"{final}: one step of a window of 100,000 values, µs: {shown}")
 
 
 def stores(console: Console, slices: int, rounds: int) -> None:

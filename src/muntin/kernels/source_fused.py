@@ -68,6 +68,14 @@ def update_cells(plan: Plan, ordered: bool, masked: bool) -> str:
     return module(plan.parts, args, ["for i in range(len(cells)):", *indented(inner)])
 
 
+def update_ranges(plan: Plan, ordered: bool, masked: bool) -> str:
+    """Each event into the cells from lo to hi, `stride` apart."""
+    args = [reads("lo", "int64"), reads("hi", "int64"), scalar("stride")]
+    args += [*events_of(plan, ordered, masked), *state_of(plan, "")]
+    inner = ["t = time[i]", "for row in range(lo[i], hi[i], stride):", *indented(_into_cell(plan, ordered, masked))]
+    return module(plan.parts, args, ["for i in range(len(lo)):", *indented(inner)])
+
+
 def update_keyed(plan: Plan, ordered: bool, masked: bool) -> str:
     """Each event into the cell of its slice and key; every event lies in a slice, and slices meet."""
     args = [scalar(name) for name in ("head", "stride", "top", "shift")]

@@ -1,4 +1,4 @@
-"""Source text of merges of cells: ranges, lists, heads with lists, blocks, and all keys at once."""
+"""Source text of merges of cells: ranges, lists, heads with lists, and all keys at once."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ __all__ = [
     "cleared",
     "ended",
     "held",
-    "merge_blocks",
     "merge_dense",
     "merge_gather",
     "merge_headed",
     "merge_ranges",
+    "one_more",
     "outputs",
     "over",
 ]
@@ -61,26 +61,6 @@ def merge_headed(plan: Plan) -> str:
     head = over(plan, "key[i]", "key[i] + headed[i]", "head_")
     body = [*begun(plan), *head, *over(plan, "lo[i]", "hi[i]", index="index"), *ended(plan, "out_")]
     return module(plan.parts, args, ["for i in range(len(lo)):", *indented(body)])
-
-
-def merge_blocks(plan: Plan) -> str:
-    """Cells lo to hi as one, for each range, over blocks of `size` cells from `low` on that are made first.
-
-    A range is single cells up to a block's edge, whole blocks, and single cells again: many long ranges over the same
-    cells cost a fraction of going through all cells for each.
-    """
-    args = [reads("lo", "int64"), reads("hi", "int64"), scalar("low"), scalar("size")]
-    args += [*state_of(plan, "", reads), *state_of(plan, "block_"), *state_of(plan, "out_")]
-    inside = ["a, b = lo[i], hi[i]", "p, q = -((low - a) // size), (b - low) // size"]
-    inside += ["if p < q:", "    c, d = low + p * size, low + q * size"]
-    inside += ["else:", "    p, q = 0, 0", "    c, d = b, b"]
-    build = [*begun(plan), *over(plan, "low + i * size", "low + i * size + size"), *ended(plan, "block_")]
-    answer = [
-        *inside, *begun(plan), *over(plan, "a", "c"), *over(plan, "p", "q", "block_"), *over(plan, "d", "b"),
-        *ended(plan, "out_"),
-    ]  # fmt: skip
-    body = ["for i in range(len(block_n)):", *indented(build), "for i in range(len(lo)):", *indented(answer)]
-    return module(plan.parts, args, body)
 
 
 def _merge(plan: Plan, index: str | None) -> str:
@@ -106,8 +86,13 @@ def begun(plan: Plan) -> Lines:
     return lines
 
 
-def over(plan: Plan, first: str, last: str, prefix: str = "", index: str | None = None) -> Lines:
-    """The cells from first to last into the registers."""
+def over(plan: Plan, first: str, last: str, prefix: str = "", index: str | None = None, at: str = "j") -> Lines:
+    """The cells from first to last, the j-th in row `at` or as an index tells, into the registers."""
+    return [f"for j in range({first}, {last}):", *indented(one_more(plan, f"{index}[j]" if index else at, prefix))]
+
+
+def one_more(plan: Plan, at: str, prefix: str = "") -> Lines:
+    """The cell in a row after what the registers hold."""
     cell = spans_of(plan, f"f = min(f, {prefix}first[row])", f"l = max(l, {prefix}last[row])")
     for count in range(len(plan.counts) + 1):
         inner = []
@@ -120,16 +105,15 @@ def over(plan: Plan, first: str, last: str, prefix: str = "", index: str | None 
         inner.append(f"v{count} += w{count}")
         column = f"{prefix}{count_of(count)}"
         cell += [f"w{count} = {column}[row]", f"if w{count} != 0:", *indented(inner)] if count else inner
-    loop = [f"row = {index}[j]" if index else "row = j", f"w0 = {prefix}n[row]", "if w0 != 0:", *indented(cell)]
-    return [f"for j in range({first}, {last}):", *indented(loop)]
+    return [f"row = {at}", f"w0 = {prefix}n[row]", "if w0 != 0:", *indented(cell)]
 
 
-def ended(plan: Plan, prefix: str) -> Lines:
-    """The registers into row i of some columns."""
-    lines = [f"{prefix}n[i] = v0", *spans_of(plan, f"{prefix}first[i] = f", f"{prefix}last[i] = l")]
-    lines += [f"{prefix}{count_of(count)}[i] = v{count}" for count in range(1, len(plan.counts) + 1)]
+def ended(plan: Plan, prefix: str, row: str = "i") -> Lines:
+    """The registers into a row of some columns."""
+    lines = [f"{prefix}n[{row}] = v0", *spans_of(plan, f"{prefix}first[{row}] = f", f"{prefix}last[{row}] = l")]
+    lines += [f"{prefix}{count_of(count)}[{row}] = v{count}" for count in range(1, len(plan.counts) + 1)]
     for k, group in enumerate(plan.groups):
-        lines += put(k, group, "i", registers("a", k, group), prefix)
+        lines += put(k, group, row, registers("a", k, group), prefix)
     return lines
 
 
@@ -142,10 +126,10 @@ def merge_dense(plan: Plan) -> str:
     return module(plan.parts, args, ["for i in range(len(a)):", *indented(body)])
 
 
-def outputs(plan: Plan, at: str) -> Lines:
-    """Views of the cells of all keys, from a place on in the columns `out_`."""
+def outputs(plan: Plan, at: str, prefix: str = "out_") -> Lines:
+    """Views of the cells of all keys, from a place on in some columns."""
     # Views that start at 0: an index that could be negative would keep LLVM from vectorising.
-    return [f"at = {at}", *(f"o_{name} = out_{name}[at:at + keys]" for name, _ in state_of(plan, ""))]
+    return [f"at = {at}", *(f"o_{name} = {prefix}{name}[at:at + keys]" for name, _ in state_of(plan, ""))]
 
 
 def cleared(plan: Plan) -> Lines:
@@ -155,9 +139,9 @@ def cleared(plan: Plan) -> Lines:
     return ["for k in range(keys):", *indented(cells)]
 
 
-def all_keys(plan: Plan, at: str) -> Lines:
+def all_keys(plan: Plan, at: str, prefix: str = "") -> Lines:
     """The cells of all keys, from a place on, after what the cells viewed hold."""
-    lines = [f"base = {at}", *(f"x_{name} = {name}[base:base + keys]" for name, _ in state_of(plan, ""))]
+    lines = [f"base = {at}", *(f"x_{name} = {prefix}{name}[base:base + keys]" for name, _ in state_of(plan, ""))]
     for k, group in enumerate(plan.groups):
         lines += ["for k in range(keys):", *indented(_dense_cell(k, group))]
     for line in spans_of(plan, "o_first[k] = min(o_first[k], x_first[k])", "o_last[k] = max(o_last[k], x_last[k])"):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from muntin.aggregates import Bound
+from muntin.aggregates.concurrent import Concurrent
 from muntin.aggregates.types import scalars, typed
 from muntin.columns import measures, times
 from muntin.engine import Engine
@@ -110,6 +111,8 @@ class Reference(Engine):
                 late.append(Late(row, reason, None, None))
                 continue
             self._newest = event.time if self._newest is None else max(self._newest, event.time)
+            if event.start is not None:
+                self._longest = max(self._longest or 0, event.time - event.start)
             for query, kind, states in zip(self._bound.queries, self._families, self._states, strict=True):
                 if kind.ignores(event):
                     continue
@@ -132,7 +135,7 @@ class Reference(Engine):
         return self._late_table(table, late)
 
     def _fresh_mark(self, kind: Family) -> Any:
-        return None if self._watermark is None else kind.mark(None, [], [], self._watermark)
+        return None if self._released is None else kind.mark(None, [], [], self._released)
 
     def _events(self, table: pa.Table, now: int | None) -> Iterable[tuple[Event, Key, str | None]]:
         """The rows as events, each with its key and, where it is rejected, the reason."""
@@ -144,6 +147,12 @@ class Reference(Engine):
         else:
             found = times(table.column(spec.time), spec.time)
             stamps, null, outside = found.micros.tolist(), found.null.tolist(), found.out_of_range.tolist()
+        starts: list[int] | None = None
+        if spec.spans is not None:
+            begun = times(table.column(spec.spans.start), spec.spans.start)
+            starts = begun.micros.tolist()
+            null = [a or b for a, b in zip(null, begun.null.tolist(), strict=True)]
+            outside = [a or b for a, b in zip(outside, begun.out_of_range.tolist(), strict=True)]
         orders = [0] * n
         if spec.order is not None:
             orders = [ORDER_NULL if value is None else value for value in rows[spec.order]]
@@ -160,12 +169,15 @@ class Reference(Engine):
                 reason = "time out of range"
             elif now is not None and spec.time is not None and spec.max_ahead is not None:
                 reason = "too far ahead" if stamps[i] > now + spec.max_ahead else None
+            if reason is None and starts is not None and stamps[i] < starts[i]:
+                reason = "span ends before it starts"
             event = Event(
                 stamps[i],
                 orders[i],
                 next(self._arrivals),
                 {name: column[i] for name, column in rows.items()},
                 {name: column[i] for name, column in along.items()},
+                None if starts is None else starts[i],
             )
             key = tuple(canonical(rows[name][i]) for name in spec.by)
             self._keys.setdefault(key, tuple(_zero(rows[name][i]) for name in spec.by))
@@ -207,7 +219,7 @@ class Reference(Engine):
     def _report_key(
         self, index: int, query: BoundQuery, kind: Family, key: Key, state: KeyState, flush: bool
     ) -> Iterable[Row]:
-        watermark = self._watermark
+        watermark = self._released
         wins = kind.existing(state.taken)
         still_open = [win for win in wins if state.mark is None or not kind.past(win, state.mark)]
         for identity, report in list(state.reported.items()):
@@ -219,7 +231,7 @@ class Reference(Engine):
         for win in still_open:
             if not flush and (watermark is None or not kind.due(win, state.taken, watermark)):
                 continue
-            values = {name: evaluate(bound, win.events) for name, bound in query.aggregates.items()}
+            values = {name: evaluate_in(win, bound) for name, bound in query.aggregates.items()}
             said = (win.start, win.end, win.rows, *map(_comparable, values.values()))
             before = state.reported.get(win.identity)
             if before is not None and before.value == said:
@@ -253,6 +265,15 @@ class Reference(Engine):
             raise FrameError(
                 f"a value of {name!r} is not of its type, {type_}: {error}. Declare another type."
             ) from error
+
+
+def evaluate_in(win: Win, bound: Bound) -> Any:
+    """An aggregate of a window."""
+    if isinstance(bound.aggregate, Concurrent):
+        assert win.end is not None
+        spans = [(event.start, event.stop) for event in win.events if event.start is not None]
+        return bound.aggregate.over(spans, win.start, win.end)
+    return evaluate(bound, win.events)
 
 
 def evaluate(bound: Bound, events: list[Event]) -> Any:

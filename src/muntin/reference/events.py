@@ -20,6 +20,14 @@ class Event:
     arrival: int
     row: dict[str, Any]
     measures: dict[str, int | None]
+    start: int | None = None
+    """Where it has a duration: when it began. Then `time` is when it ended."""
+
+    @property
+    def stop(self) -> int:
+        """The end of the time that it takes up: one without length is an instant of one microsecond."""
+        assert self.start is not None
+        return max(self.time, self.start + 1)
 
     @property
     def place(self) -> tuple[int, int, int]:

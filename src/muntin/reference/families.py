@@ -50,11 +50,26 @@ class Fixed(Family):
         found: list[tuple[int, int]] = window.containing(at)
         return found
 
+    def holding(self, event: Event) -> list[tuple[int, int]]:
+        """All windows that an event is in: those that contain its time, or overlap its span."""
+        if event.start is None:
+            return self.containing(self.along(event))
+        window = self.window
+        size, every, align = window.size.amount, window.every.amount, window.align
+        length = size if isinstance(window, Cumulative) else every  # from one start to the next
+        first = (event.start - align - size) // length
+        last = (event.stop - align) // length
+        starts = [k * length + align for k in range(first, last + 1)]
+        bounds = [(start, start + size) for start in starts]
+        if isinstance(window, Cumulative):
+            bounds = [(start, end) for start in starts for end in range(start + every, start + size + 1, every)]
+        return [(start, end) for start, end in bounds if start < event.stop and event.start < end]
+
     def windows(self, events: list[Event]) -> list[Win]:
         """Each window that contains at least one event."""
         found: dict[tuple[int, int], list[Event]] = {}
         for event in events:
-            for bounds in self.containing(self.along(event)):
+            for bounds in self.holding(event):
                 found.setdefault(bounds, []).append(event)
         if self.measure is None:
             return [Win(bounds, *bounds, None, held) for bounds, held in found.items()]
@@ -75,7 +90,7 @@ class Fixed(Family):
 
     def judge(self, event: Event, mark: Any) -> Missed | None:
         """The closed windows that contain it, from the start of the first to the end of the last."""
-        closed = [(start, end) for start, end in self.containing(self.along(event)) if end <= mark]
+        closed = [(start, end) for start, end in self.holding(event) if end <= mark]
         if self.since is not None and self.measure is None:
             closed = [(start, end) for start, end in closed if start >= self.since]
         if not closed:
@@ -138,6 +153,30 @@ class Sessions(Family):
         if self.measure is not None:
             return Missed(None, None)
         return Missed(event.time, event.time + self.window.gap.amount)
+
+
+class SpanSessions(Sessions):
+    """Sessions of events with a duration: a gap lies between the end of one and the start of the next."""
+
+    def windows(self, events: list[Event]) -> list[Win]:
+        """Runs of events, each of which begins at most a gap after all before it have ended."""
+        runs: list[list[Event]] = []
+        for event in sorted(events, key=lambda e: (e.start, e.place)):
+            assert event.start is not None
+            if runs and event.start - max(e.time for e in runs[-1]) <= self.window.gap.amount:
+                runs[-1].append(event)
+            else:
+                runs.append([event])
+        return [self._of(run) for run in runs]
+
+    def _of(self, run: list[Event]) -> Win:
+        start, end = min(e.start for e in run if e.start is not None), max(e.time for e in run)
+        return Win((start,), start, end + self.window.gap.amount, None, sorted(run, key=lambda e: e.place))
+
+    def judge(self, event: Event, mark: Any) -> Missed | None:
+        """Late where it began before the mark: it might have been part of a session that is closed."""
+        assert event.start is not None
+        return None if event.start >= mark else Missed(event.start, event.time + self.window.gap.amount)
 
 
 class Rows(Family):
@@ -363,6 +402,7 @@ def family(bound: BoundQuery, layout: Layout) -> Family:
     window = bound.window
     kinds: list[tuple[Callable[[], bool], type[Family]]] = [
         (lambda: isinstance(window, MixedSliding), Mixed),
+        (lambda: isinstance(window, Session) and layout.spec.spans is not None, SpanSessions),
         (lambda: isinstance(window, Session), Sessions),
         (lambda: isinstance(window, Punctuated), Punctuations),
         (lambda: isinstance(window, Frame), Frames),

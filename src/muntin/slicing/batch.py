@@ -25,7 +25,7 @@ ORDER_NULL = int(np.iinfo(np.int64).min)
 """What a null in the order column stands as: it comes first."""
 
 _INT64 = np.dtype(np.int64)
-_REASONS = np.array(["", "null time", "time out of range", "too far ahead"], object)
+_REASONS = np.array(["", "null time", "time out of range", "too far ahead", "span ends before it starts"], object)
 
 
 @dataclass
@@ -45,6 +45,8 @@ class Batch:
     measures: dict[str, tuple[Int64s, Mask | None]]
     newest: int | None
     seq0: int = 0
+    start: Int64s | None = None
+    """When events began, where they have a duration; `time` is when they ended."""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -120,6 +122,7 @@ class Decoder:
         self._by = [place(name) for name in spec.by]
         self._order = None if spec.order is None else place(spec.order)
         self._time = None if spec.time is None else place(spec.time)
+        self._start = None if spec.spans is None else place(spec.spans.start)
         type_ = None if spec.time is None else schema.field(spec.time).type
         self.plain_time = type_ is not None and (
             type_ == pa.int64() or (pa.types.is_timestamp(type_) and type_.unit == "us")
@@ -165,13 +168,16 @@ class Decoder:
     def decode(self, table: pa.Table, now: int | None) -> tuple[Batch, Rejected]:
         """Read a table of the layout's schema. `now` is the clock, or None for a finite frame."""
         time, newest, bad = self._times(table, now)
+        start = None
+        if self._start is not None:
+            start, newest, bad = self._starts(table, time, newest, bad)
         along = {name: _measure(table.column(at), name) for at, name in self._along}
         seq0, self._arrived = self._arrived, self._arrived + table.num_rows
         if bad is None:
             values = {name: read_column(table.column(at), codes, dtype) for at, name, codes, dtype in self._named}
             key = self.keys.encode([table.column(at) for at in self._by]) if self._by else None
             order = None if self._order is None else self._orders(table.column(self._order))
-            return Batch(None, key, time, order, None, values, along, newest, seq0), _NONE
+            return Batch(None, key, time, order, None, values, along, newest, seq0, start), _NONE
         keep, gone = np.flatnonzero(bad == 0), np.flatnonzero(bad)
         picked = pa.array(keep)
         values = {}
@@ -184,7 +190,8 @@ class Decoder:
         key = self.keys.encode([table.column(at).take(picked) for at in self._by]) if self._by else None
         order = None if self._order is None else self._orders(table.column(self._order).take(picked))
         along = {name: (value[keep], None if null is None else null[keep]) for name, (value, null) in along.items()}
-        batch = Batch(keep, key, time[keep], order, keep + seq0, values, along, newest, seq0)
+        start = None if start is None else start[keep]
+        batch = Batch(keep, key, time[keep], order, keep + seq0, values, along, newest, seq0, start)
         return batch, Rejected(gone, _REASONS[bad[gone]])
 
     def columns(self, table: pa.Table) -> tuple[Int64s, dict[str, Column]] | None:
@@ -225,6 +232,27 @@ class Decoder:
         bad[null] = 1
         good = time[bad == 0]
         return time, int(good.max()) if len(good) else None, bad if len(good) < len(time) else None
+
+    def _starts(
+        self, table: pa.Table, time: Int64s, newest: int | None, bad: npt.NDArray[np.int8] | None
+    ) -> tuple[Int64s, int | None, npt.NDArray[np.int8] | None]:
+        """The times at which spans begin, and, with these known, the newest end and why rows are rejected."""
+        assert self._start is not None
+        assert self._spec.spans is not None
+        column = table.column(self._start)
+        plain = column.type == pa.int64() or (pa.types.is_timestamp(column.type) and column.type.unit == "us")
+        if bad is None and plain and len(column) and not column.null_count:
+            start = read(column, _INT64)[0]
+            if start.min() >= MIN_TIME and (start <= time).all():
+                return start, newest, None
+        start, null, outside = times(column, self._spec.spans.start)
+        if bad is None:
+            bad = np.zeros(len(time), np.int8)
+        bad[(bad == 0) & (start > time)] = 4
+        bad[outside & (bad != 1)] = 2
+        bad[null] = 1
+        good = time[bad == 0]
+        return start, int(good.max()) if len(good) else None, bad if len(good) < len(time) else None
 
     def _orders(self, column: pa.ChunkedArray) -> Int64s:
         dtype = dtype_of(column.type)

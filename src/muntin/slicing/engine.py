@@ -77,7 +77,8 @@ class Slicing(Engine):
         self._kept_queries = [
             KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if i in others
         ]
-        self._sliced = Sliced(bound, sliced, self._decoder.interners, self.store, self.updates) if sliced else None
+        interners, how = self._decoder.interners, (self.store, self.final)
+        self._sliced = Sliced(bound, sliced, interners, how, self.updates) if sliced else None
         self._rows = RowsGroup(bound, rows, self.updates) if rows else None
         self._along = AlongGroup(bound, along, self.updates) if along else None
         keeping = [query.index for query in self._kept_queries]

@@ -15,9 +15,10 @@ from muntin.compile import Compiled
 from muntin.errors import FrameError, MuntinError
 from muntin.fused import Fused
 from muntin.slicing.slices import Partials
+from muntin.slicing.texts import Texts
 from muntin.slicing.values import dtype_of
 
-__all__ = ["finished", "lowered_partials", "named_errors"]
+__all__ = ["finished", "finished_all", "lowered_partials", "named_errors"]
 
 
 class named_errors:
@@ -58,6 +59,23 @@ def finished(fused: Fused, place: int, bound: Bound, functions: Compiled, partia
         return pa.nulls(len(counts), bound.output)
     found = lowered_partials(bound, functions, [slot[some] for slot in slots])
     return found.take(pa.array(np.cumsum(enough) - 1, mask=~enough))
+
+
+def finished_all(
+    fused: Fused,
+    fixed: dict[str, int],
+    bounds: dict[str, Bound],
+    compiled: list[Compiled],
+    texts: Texts,
+    partials: Partials,
+) -> dict[str, pa.Array]:
+    """The results of several aggregates of the fused update, by name and place among all of them."""
+    found = {}
+    for name, place in fixed.items():
+        with named_errors(name, bounds[name]):
+            values = finished(fused, place, bounds[name], compiled[place], partials)
+        found[name] = texts.shown(bounds[name], values)
+    return found
 
 
 def lowered_partials(bound: Bound, functions: Compiled, partials: Partials) -> pa.Array:

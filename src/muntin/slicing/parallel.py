@@ -55,14 +55,15 @@ class Parallel(Engine):
         threads: int,
         store: str = AUTO,
         emit: str = "final",
+        final: str = AUTO,
     ) -> None:
-        super().__init__(spec, watermark, clock, sources, store, emit)
+        super().__init__(spec, watermark, clock, sources, store, emit, final)
         if not spec.by:
             raise SpecError(
                 f"threads={threads} splits the rows by key, and this spec has no keys. Name key columns with "
                 f"over(..., by=...), or leave threads= out."
             )
-        self._parts = [Slicing(spec, "manual", store=store, emit=emit) for _ in range(threads)]
+        self._parts = [Slicing(spec, "manual", store=store, emit=emit, final=final) for _ in range(threads)]
         for part in self._parts:
             part.parts = threads
         self._pool: ThreadPoolExecutor | None = None

@@ -24,7 +24,7 @@ from muntin.slicing.sliced import Sliced
 from muntin.slicing.slices import FIRST, LAST, N
 from muntin.windows import Cumulative, Session, Sliding
 
-__all__ = ["Combiner", "absorb", "why_events"]
+__all__ = ["Combiner", "absorb", "combining_pays", "joined", "why_events"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -46,6 +46,8 @@ def why_events(layout: Layout) -> str | None:
     spec = layout.spec
     if spec.time is None:
         return "events go by the time of arrival"
+    if spec.spans is not None:
+        return "events have a duration, and partials of slices do not tell which of them go on"
     texts = Decoder(layout).interners
     if texts:
         return f"the texts of {next(iter(texts))!r} are numbered in each place on its own"
@@ -61,6 +63,17 @@ def why_events(layout: Layout) -> str | None:
             if way(bound, spec.time is None) != "cells":
                 return f"{name!r} of {query.name!r} is {aggregate!r}, which has no partial of fixed size"
     return None
+
+
+def combining_pays(events: float, cells: float) -> bool:
+    """Whether rows are combined before the shuffle: else a partial goes for each, which is as much or more.
+
+    This is where the cost of panes is decided for certain (paper 2, section 3.3.1, cases 1 and 2): by what is there.
+
+    >>> combining_pays(events=100, cells=90), combining_pays(events=100, cells=10)
+    (False, True)
+    """
+    return cells * _LEAST <= events
 
 
 class Combiner:
@@ -81,6 +94,8 @@ class Combiner:
         self._sliced = Sliced(layout, list(range(len(layout.queries))), self._decoder.interners)
         # With the first and last times of each key: they are parted by key later.
         self._fused = fused(self._sliced.bounds)
+        self.shared = 1.0
+        """How many rows of the last table there were for each slice and key."""
 
     def combine(self, table: pa.Table) -> pa.Table | None:
         """The partials of some rows, none of which is to be rejected; None where they would be hardly fewer."""
@@ -100,7 +115,8 @@ class Combiner:
             cell = cell * wide + batch.key
         numbers = _Numbers()
         ids = numbers.ids(cell, None)
-        if numbers.size * _LEAST > len(batch):
+        self.shared = len(batch) / numbers.size
+        if not combining_pays(len(batch), numbers.size):
             return None
         state = self._fused.new(numbers.size)
         self._fused.update_cells(state, ids, batch.time, batch.order, batch.values)
@@ -112,6 +128,12 @@ class Combiner:
         columns["n"] = pa.array(state[N])
         columns |= {f"p{i}": pa.array(column) for i, column in enumerate(state) if i != N}
         return pa.table(columns, metadata={NEWEST: str(batch.newest)})
+
+
+def joined(tables: list[pa.Table]) -> pa.Table:
+    """Tables of partials as one. A slice and key may be in it several times."""
+    newest = max(int(table.schema.metadata[NEWEST]) for table in tables)
+    return pa.concat_tables([table.replace_schema_metadata({NEWEST: str(newest)}) for table in tables])
 
 
 def absorb(engine: Slicing, table: pa.Table) -> Counter[int]:

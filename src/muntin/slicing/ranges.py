@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from muntin.aggregates.ends import M4, First, Last
 from muntin.aggregates.extremes import ArgMax, ArgMin, Max, MaxCount, Min, MinCount
 from muntin.aggregates.ordered import Collect, Concat, NthYoungest, Process, as_array, as_scalar
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Median, Mode, NthSmallest, Quantile
+from muntin.aggregates.sketches import ApproxCountDistinct, ApproxQuantile
 from muntin.aggregates.types import scalars, typed
 from muntin.errors import FrameError
+from muntin.slicing.codings import sketched
 from muntin.slicing.ranges_fold import Ints, Ranges, folded, lowered, spread
 from muntin.slicing.ranges_runs import from_runs
 from muntin.slicing.values import Column
@@ -196,6 +199,12 @@ def _runs(bound: Bound, ranges: Ranges) -> pa.Array:
     return from_runs(bound, numbers.values, values is not None, ranges.lo, ranges.hi, back)
 
 
+def _sketched(bound: Bound, ranges: Ranges) -> pa.Array:
+    """An approximate aggregate, as the exact one over coded values that stands for it."""
+    over, column = sketched(bound, ranges.columns[0])
+    return _runs(over, replace(ranges, columns=[column]))
+
+
 def _collect(bound: Bound, ranges: Ranges) -> pa.Array:
     counts = ranges.hi - ranges.lo
     total = int(counts.sum())
@@ -251,6 +260,7 @@ _KINDS: dict[type, Callable[[Bound, Ranges], pa.Array]] = {
     **dict.fromkeys((Min, Max, MinCount, MaxCount), _extreme),
     **dict.fromkeys((ArgMin, ArgMax), _arg),
     **dict.fromkeys((Median, Quantile, Mode, NthSmallest, CountDistinct, HeavyHitters), _runs),
+    **dict.fromkeys((ApproxQuantile, ApproxCountDistinct), _sketched),
     **dict.fromkeys((Collect, Concat), _collect),
     Process: _process,
 }

@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from muntin.aggregates import Bound
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Mode, NthSmallest
+from muntin.aggregates.sketches import estimated
+from muntin.slicing.codings import Registers
 from muntin.slicing.ranges_fold import Ints, spread
 
 __all__ = ["from_runs"]
@@ -75,6 +77,10 @@ def from_runs(bound: Bound, values: npt.NDArray[Any], ranked: bool, lo: Ints, hi
     kind = type(aggregate)
     if kind is HeavyHitters:
         return _heavy_hitters(bound, chunks, lambda found: back(chosen(found)))
+    if kind is Registers:
+        assert table is not None, "codes are numbers"
+        found = [(part.runs(), len(part.counts)) for part in chunks]
+        return pa.array(np.concatenate([estimated(owner, table[rank], n) for (owner, rank, _), n in found]))
     if kind is CountDistinct:
         parts = [np.bincount(part.runs()[0], minlength=len(part.counts)) for part in chunks]
         return pa.array(np.concatenate(parts), pa.int64())

@@ -15,10 +15,16 @@ import pyarrow as pa
 
 from muntin.aggregates import Bound
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Median, Mode, NthSmallest, Quantile
+from muntin.aggregates.sketches import estimated
+from muntin.slicing.codings import BoundedHitters, Registers
+from muntin.slicing.hitters import shared, sliding
 from muntin.slicing.ordinals import Counting, from_ordinal, ordinal
 from muntin.slicing.values import to_arrow
 
-__all__ = ["RunStore", "by_runs"]
+__all__ = ["OTHERS", "RunStore", "by_runs"]
+
+OTHERS = np.iinfo(np.int64).max
+"""Stands behind the values of a run whose size is bounded, for the rows of those that went."""
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -26,7 +32,7 @@ Bools = npt.NDArray[np.bool_]
 
 def by_runs(bound: Bound) -> bool:
     """Whether an aggregate can be answered from sorted runs of numbers."""
-    known = (Median, Quantile, NthSmallest, CountDistinct, Mode, HeavyHitters)
+    known = (Median, Quantile, NthSmallest, CountDistinct, Mode, HeavyHitters, Registers, BoundedHitters)
     type_ = bound.types[0] if bound.types else None
     numbers = type_ is not None and (pa.types.is_primitive(type_) or pa.types.is_boolean(type_))
     return type(bound.aggregate) in known and numbers and not pa.types.is_decimal(type_)
@@ -144,7 +150,7 @@ class RunStore:
             changes = (slices[1:] != slices[:-1]) | (keys[1:] != keys[:-1])
         starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
         ends = np.append(starts[1:], len(values))
-        distinct, upto, offsets = self._counting.runs(values, starts, ends)
+        distinct, upto, offsets = self._counted_runs(values, starts, ends)
         sizes = np.diff(np.append(offsets, len(distinct)))
         self._append(
             slices[starts],
@@ -153,6 +159,9 @@ class RunStore:
             sizes,
         )
         self._keep(distinct, upto)
+
+    def _counted_runs(self, values: Int64s, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        return self._counting.runs(values, starts, ends)
 
     def _keep(self, values: Int64s, upto: Int64s) -> None:
         self._values = self._spare[4].after(self._values, values)
@@ -255,6 +264,10 @@ class RunStore:
         if isinstance(aggregate, NthSmallest):
             found, _ = _selected(runs, np.full(len(n), aggregate.n - 1), enough)
             return to_arrow(from_ordinal(found, bound.types[0]), enough, bound.output)
+        if isinstance(aggregate, HeavyHitters) and shared(runs.lo, runs.hi):
+            found_hits = _sliding(runs, aggregate)
+            if found_hits is not None:
+                return _listed(bound, *found_hits, len(n), enough)
         return _counted(bound, runs, n, enough)
 
     def _runs(self, key: Int64s, start: Int64s, end: Int64s) -> Runs:
@@ -333,8 +346,10 @@ def _counted(bound: Bound, runs: Runs, n: Int64s, enough: npt.NDArray[np.bool_])
     window, values = np.divmod(both[starts], width)
     values = values + low if back is None else back[values]
     counts = np.add.reduceat(counts, starts) if len(starts) else counts
-    distinct = np.bincount(window, minlength=len(lo))
     aggregate = bound.aggregate
+    if isinstance(aggregate, Registers):
+        return pa.array(estimated(window, values, len(lo)), mask=~enough)
+    distinct = np.bincount(window, minlength=len(lo))
     if isinstance(aggregate, CountDistinct):
         return pa.array(distinct.astype(np.int64), mask=~enough)
     if isinstance(aggregate, Mode):
@@ -345,10 +360,38 @@ def _counted(bound: Bound, runs: Runs, n: Int64s, enough: npt.NDArray[np.bool_])
         found[distinct > 0] = values[heads]
         return to_arrow(from_ordinal(found, bound.types[0]), enough, bound.output)
     assert isinstance(aggregate, HeavyHitters)
-    hits = np.flatnonzero(counts / n[window] >= aggregate.share)
-    hits = hits[np.lexsort((values[hits], -counts[hits], window[hits]))]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(window[hits], minlength=len(lo)))])
-    shown = to_arrow(from_ordinal(values[hits], bound.types[0]), None, bound.types[0])
-    pairs = pa.StructArray.from_arrays([shown, pa.array(counts[hits])], fields=list(bound.output.value_type))
+    hits = np.flatnonzero(_reach(bound, window, values, counts, len(lo)) / n[window] >= aggregate.share)
+    return _listed(bound, window[hits], values[hits], counts[hits], len(lo), enough)
+
+
+def _listed(bound: Bound, window: Int64s, values: Int64s, counts: Int64s, windows: int, enough: Bools) -> pa.Array:
+    """Heavy hitters as lists: the most frequent first, then by value."""
+    order = np.lexsort((values, -counts, window))
+    window, values, counts = window[order], values[order], counts[order]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(window, minlength=windows))])
+    shown = to_arrow(from_ordinal(values, bound.types[0]), None, bound.types[0])
+    pairs = pa.StructArray.from_arrays([shown, pa.array(counts)], fields=list(bound.output.value_type))
     listed = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs).cast(bound.output)
-    return listed.take(pa.array(np.arange(len(lo)), mask=~enough))
+    return listed.take(pa.array(np.arange(windows), mask=~enough))
+
+
+def _sliding(runs: Runs, aggregate: HeavyHitters) -> tuple[Int64s, Int64s, Int64s] | None:
+    """Heavy hitters of windows that have many runs in common."""
+    low, high = int(runs.lo.min()), int(runs.hi.max())
+    sizes, offsets = runs.size[low:high], runs.offset[low:high]
+    before = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    index = np.repeat(offsets - before, sizes) + np.arange(int(sizes.sum()))
+    upto = runs.upto[index]
+    counts = np.diff(upto, prepend=0)
+    counts[before[sizes > 0]] = upto[before[sizes > 0]]
+    return sliding(runs.values[index], counts, sizes, runs.lo - low, runs.hi - low, aggregate, OTHERS)
+
+
+def _reach(bound: Bound, window: Int64s, values: Int64s, counts: Int64s, windows: int) -> npt.NDArray[Any]:
+    """How often each value may have come: as counted, and in runs of bounded size as much more as may be lacking."""
+    if not isinstance(bound.aggregate, BoundedHitters):
+        return counts
+    others = values == OTHERS
+    taken = np.zeros(windows, np.int64)
+    taken[window[others]] = counts[others]
+    return np.where(others, -1, counts + taken[window] // (bound.aggregate.most + 1))

@@ -21,6 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.aggregates import Bound
+from muntin.slicing.bounded import BoundedRuns
+from muntin.slicing.codings import BoundedHitters
 from muntin.slicing.ranges_fold import spread
 from muntin.slicing.runs import Runs, RunStore, between
 
@@ -35,8 +38,10 @@ FIRST = 64  # runs from which on the length of a block can be told
 PATCHES = 8  # runs of one slice or block from which on they are merged
 
 
-def run_store(kind: str) -> RunStore:
-    """The runs of one column, in the store of a kind."""
+def run_store(kind: str, bound: Bound) -> RunStore:
+    """The runs of the column of an aggregate, in the store of a kind; those of bounded size are never many."""
+    if isinstance(bound.aggregate, BoundedHitters):
+        return BoundedRuns(bound.aggregate.most)
     return RunStore() if kind == "lazy" else RunTree(kind == "eager")
 
 

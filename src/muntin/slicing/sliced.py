@@ -14,7 +14,7 @@ from muntin.fused import EARLIEST
 from muntin.kernels.values import starts_of
 from muntin.layout import BoundQuery
 from muntin.slicing.batch import Batch, Column
-from muntin.slicing.finish import finished, named_errors
+from muntin.slicing.finish import finished_all
 from muntin.slicing.groups import NO_GRID, FixedGroup, Listed
 from muntin.slicing.kept_values import KeptValues
 from muntin.slicing.late import LateRows
@@ -145,7 +145,7 @@ class Sliced(SlicedState):
         if key is not None and index is not None:
             key = key[index]
         values = batch.values if index is None else {name: c.take(index) for name, c in batch.values.items()}
-        columns = self.texts.ranked(values)
+        columns = self.sketched.added(values, self.texts.ranked(values))
         order = batch.order if batch.order is None or index is None else batch.order[index]
         if key is None:
             top = int(slices.ends[-1])
@@ -228,12 +228,7 @@ class Sliced(SlicedState):
         return some // self._keys, some % self._keys, [column[some] for column in partials]
 
     def _values(self, bound: BoundQuery, fixed: dict[str, int], partials: Partials) -> dict[str, pa.Array]:
-        found = {}
-        for name, place in fixed.items():
-            with named_errors(name, bound.aggregates[name]):
-                values = finished(self.fused, place, bound.aggregates[name], self._compiled[place], partials)
-            found[name] = self.texts.shown(bound.aggregates[name], values)
-        return found
+        return finished_all(self.fused, fixed, bound.aggregates, self._compiled, self.texts, partials)
 
     def _events(self, fixed: dict[str, int], partials: Partials) -> dict[str, Int64s]:
         """What stands for the events behind each value: how many they are, since a window only ever gets more."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from muntin.compile import compiled
 from muntin.fused import Fused, fused
 from muntin.layout import BoundQuery, Layout
+from muntin.slicing.codings import Sketched
 from muntin.slicing.groups import groups_of
 from muntin.slicing.revisions import Reported
 from muntin.slicing.runs import RunStore
@@ -41,7 +42,7 @@ class SlicedState:
         layout: Layout,
         queries: list[int],
         interners: Mapping[str, Interner],
-        store: str = "auto",
+        how: tuple[str, str] = ("auto", "auto"),
         updates: bool = False,
     ) -> None:
         self._lateness, self._disorder = layout.spec.lateness, layout.spec.disorder
@@ -58,15 +59,17 @@ class SlicedState:
         self.slices = Slices(self.slicer, self.fused, bool(layout.spec.by))
         # A result needs no first and last times. Without them, and with `spell` knowing the ends: 180 against 185 µs
         # per push with 100 windows.
-        self.store = AggregateStore(store, fused(self.bounds, spans=False), self.slices, self._revises)
+        store, final = how
+        self.store = AggregateStore(store, final, fused(self.bounds, spans=False), self.slices, self._revises)
         self.groups = [group for shape in found for group in groups_of(shape)]
         sessions = [self._session(shape, *member) for shape in found for member in shape.members]
         self.sessions = sorted((query for query in sessions if query is not None), key=lambda query: query.index)
         self.runs: dict[str, RunStore] = {
-            group.bound.aggregates[name].aggregate.columns[0]: run_store(store)
+            group.bound.aggregates[name].aggregate.columns[0]: run_store(store, group.bound.aggregates[name])
             for group in self.groups
             for name in group.runs
         }
+        self.sketched = Sketched(bound for shape in found for bound in shape.aggregates.values())
         for name, runs in self.runs.items():
             self.texts.watch_runs(name, runs)
         for query in self.sessions:
@@ -96,8 +99,8 @@ class SlicedState:
         window = bound.window
         if not isinstance(window, Session):
             return None
-        stores = {bound.aggregates[name].aggregate.columns[0]: RunStore() for name in shape.runs}
         over = {name: bound.aggregates[name] for name in shape.runs}
+        stores = {b.aggregate.columns[0]: run_store("lazy", b) for b in over.values()}
         runs = {name: (b, stores[b.aggregate.columns[0]]) for name, b in over.items()}
         return SessionQuery(index, bound, window, Heads(self.fused, window.gap.amount), shape.fixed, shape.kept, runs)
 

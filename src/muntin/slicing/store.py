@@ -2,7 +2,8 @@
 
 Lazy combines the slices of a window when it is due, eager keeps a tree of partials (`muntin.slicing.tree`) up to date
 with every batch, so that little is left to do. `auto` goes by what the windows that are due have to combine: with much
-to combine it uses the tree, brought up to date when asked.
+to combine it uses the tree, brought up to date when asked. Without the tree, `final` says how slices become windows
+(`muntin.final`): several windows over the same slices go in blocks, which is two-stacks over slices.
 """
 
 from __future__ import annotations
@@ -10,25 +11,32 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from muntin.errors import SpecError
+from muntin.fifo import slid
+from muntin.final import WORTH, chosen_for_slices
 from muntin.fused import Fused
 from muntin.slicing.slices import Partials, Slices
 from muntin.slicing.tree import FAN, Tree
-from muntin.stores import tree_pays
+from muntin.stores import PER_WINDOW, tree_pays
 
 __all__ = ["AggregateStore"]
 
 Int64s = npt.NDArray[np.int64]
 
 
-FEW = 8_192  # cells to merge in all, below which blocks made for one report do not pay
-LONG = 32  # and cells per window
-
-
 class AggregateStore:
     """Slices with or without a tree over them, and the windows that are combined from both."""
 
-    def __init__(self, kind: str, cells: Fused, slices: Slices, corrected: bool) -> None:
+    def __init__(self, kind: str, final: str, cells: Fused, slices: Slices, corrected: bool) -> None:
         self._kind, self._cells, self._slices = kind, cells, slices
+        if final not in ("auto", "rescan") and corrected and not cells.exact:
+            raise SpecError(
+                f"final={final!r}: windows may be corrected (lateness, or emit='updates'), and floats would differ in "
+                f"their last digits from report to report. Leave final='auto'."
+            )
+        if final == "subtract_on_evict":
+            cells.refuse_without_inverse()
+        self._final = final
         # A window that may be corrected is always combined in the same way: else the last digits of a float could
         # change without an event, and the window would be reported again.
         self._corrected = corrected
@@ -61,15 +69,18 @@ class AggregateStore:
         total = int((b - a).sum())
         # Below that there is no block in any window, and the loop is the same with fewer arguments.
         always = total >= FAN and (self._kind == "eager" or self._corrected)
-        if self._tree is not None and (always or tree_pays(total, len(a), keys)):
-            return self._tree.merged(a, b, keys)
-        slices = self._slices
+        slices, final = self._slices, self._final
+        if final == "auto":
+            # Windows of several queries in one report may go back: then blocks would be short runs.
+            worth = total - len(a) >= WORTH and bool((a[1:] >= a[:-1]).all())
+            final = chosen_for_slices(total, len(a), int(b[-1] - a[0])) if worth else "rescan"
+            # Floats that may be corrected are always combined in the same way.
+            final = "rescan" if final == "blocks" and self._corrected and not self._cells.exact else final
+            better = final == "rescan" or b[-1] - a[0] > PER_WINDOW * len(a)
+            if self._tree is not None and (always or (better and tree_pays(total, len(a), keys))):
+                return self._tree.merged(a, b, keys)
+        if final == "blocks" or (final != "rescan" and (a[1:] >= a[:-1]).all() and (b[1:] >= b[:-1]).all()):
+            return slid(self._cells, final, a, b, slices.columns, slices.stride, keys)
         if slices.stride > 1:
             return self._cells.merge_dense(a, b, slices.stride, slices.columns, keys)
-        low = max(int(a.min()), slices.first_row)
-        overlap = total >= 2 * (int(b.max()) - low)
-        if self._corrected or not overlap or total < FEW or total < LONG * len(a):
-            return self._cells.merge_ranges(a, b, slices.columns)
-        # A range has about mean / size blocks and size single cells: the fewest where both are the root.
-        size = 1 << ((total // len(a)).bit_length() // 2)
-        return self._cells.merge_blocks(a, b, low, size, slices.columns)
+        return self._cells.merge_ranges(a, b, slices.columns)

@@ -24,6 +24,7 @@ from muntin.aggregates.ends import M4, First, Last
 from muntin.aggregates.extremes import ArgMax, ArgMin, Max, MaxCount, Min, MinCount
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Mode, NthSmallest
 from muntin.aggregates.types import Placeholder
+from muntin.slicing.codings import BoundedHitters, replaced, source_of
 from muntin.slicing.values import Column, Interner
 
 __all__ = ["Forgetting", "Texts", "coded", "text_fields"]
@@ -33,7 +34,7 @@ Bools = npt.NDArray[np.bool_]
 
 # By exact type: what they do to texts is to compare and to choose, which ranks allow as well.
 _CHOOSING = (Min, Max, MinCount, MaxCount, ArgMin, ArgMax, First, Last, M4)
-_COUNTING = (Mode, NthSmallest, CountDistinct, HeavyHitters)
+_COUNTING = (Mode, NthSmallest, CountDistinct, HeavyHitters, BoundedHitters)
 
 _NONE: Int64s = np.empty(0, np.int64)
 _LEAST = 1_024  # texts of a column from which on it is worth looking for those that can go
@@ -48,6 +49,7 @@ def coded(bound: Bound) -> Bound:
     >>> coded(mt.min("city").bind([pa.string()])).output, coded(mt.concat("city").bind([pa.string()])).output
     (DataType(int64), DataType(string))
     """
+    bound = replaced(bound)
     if type(bound.aggregate) not in _CHOOSING + _COUNTING or not any(map(pa.types.is_string, bound.types)):
         return bound
     return bound.aggregate.bind([pa.int64() if pa.types.is_string(type_) else type_ for type_ in bound.types])
@@ -102,7 +104,7 @@ class Texts:
     """
 
     def __init__(self, bounds: Iterable[Bound], interners: Mapping[str, Interner]) -> None:
-        self._originals = {bound.aggregate: bound for bound in bounds if coded(bound) is not bound}
+        self._originals = {over.aggregate: bound for bound in bounds if (over := coded(bound)) is not bound}
         named = [
             name
             for bound in self._originals.values()
@@ -123,8 +125,8 @@ class Texts:
 
     def watch_runs(self, name: str, runs: Ordinals) -> None:
         """Who holds ranks of a column as sorted runs."""
-        if name in self._words:
-            self._runs.setdefault(name, []).append(runs)
+        if (column := source_of(name)) in self._words:
+            self._runs.setdefault(column, []).append(runs)
 
     def _text_fields(self, bound: Bound) -> list[tuple[int, str]]:
         original = self._originals.get(bound.aggregate)

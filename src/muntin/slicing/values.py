@@ -133,6 +133,7 @@ class Interner:
         self._bytes = np.empty(_LEAST, np.uint8)
         self._ends = np.zeros(_LEAST // 2 + 1, np.int64)
         self._state = np.array([0, -1])  # how many codes there are, and the one of null
+        self._hashes = np.empty(0, np.int64)
         self._order = np.empty(0, np.int64)
         self._ranks = np.empty(0, np.int64)
 
@@ -193,6 +194,25 @@ class Interner:
         codes = np.empty(size, np.int64)
         intern(raw, ends, valid, self._table, self._bytes, self._ends, self._state, codes)
         return codes
+
+    def hashes(self) -> Int64s:
+        """64 bits of each text, the same in every process; see `text_hash`.
+
+        >>> words = Interner()
+        >>> _ = words.encode(pa.chunked_array([["b"]]))
+        >>> from muntin.aggregates.sketches import text_hash
+        >>> words.hashes().tolist() == [text_hash("b")]
+        True
+        """
+        known = len(self._hashes)
+        if known < len(self):
+            from muntin.kernels.texts import text_hashes
+
+            found = np.empty(len(self), np.uint64)
+            found[:known] = self._hashes.view(np.uint64)
+            text_hashes(self._bytes, self._ends, known, found)
+            self._hashes = found.view(np.int64)
+        return self._hashes
 
     def decode(self, codes: Int64s, valid: Mask | None = None, type_: pa.DataType | None = None) -> pa.Array:
         """The values of codes, of the interner's own type; null where not valid."""

@@ -69,15 +69,17 @@ def due_from(window: ContextFreeWindow, watermark: int) -> int:
 
 
 def missed_windows(
-    window: ContextFreeWindow, times: Int64s, mark: int, since: int | None = None
+    window: ContextFreeWindow, times: Int64s, mark: int, since: int | None = None, until: Int64s | None = None
 ) -> tuple[Bools, Int64s, Int64s]:
     """Which events miss a window that is closed, and from where to where those windows reach.
 
-    Windows that start before `since` are not counted.
+    Windows that start before `since` are not counted. Where events have a duration, `times` are their first moments
+    and `until` their last ones.
     """
+    until = times if until is None else until
     if isinstance(window, Sliding):
         step, size, align = window.every.amount, window.size.amount, window.align
-        first, last = (times - align - size) // step + 1, (times - align) // step
+        first, last = (times - align - size) // step + 1, (until - align) // step
         last = np.minimum(last, (mark - align - size) // step)
         if since is not None:
             first = np.maximum(first, -((align - since) // step))
@@ -86,7 +88,7 @@ def missed_windows(
         step, size, align = window.every.amount, window.size.amount, window.align
         starts = (times - align) // size * size + align
         first = (times - align) // step * step + align + step
-        last = np.minimum(starts + size, (mark - align) // step * step + align)
+        last = np.minimum((until - align) // size * size + align + size, (mark - align) // step * step + align)
         return (first <= last) if since is None else (first <= last) & (starts >= since), starts, last
     late = np.zeros(len(times), np.bool_)
     starts, ends = np.zeros(len(times), np.int64), np.zeros(len(times), np.int64)

@@ -9,8 +9,22 @@ In a batch job the same stages run over a grouped DataFrame. Only public DataFra
 
 from __future__ import annotations
 
-from muntin.spark.progress import Progress, watch
-from muntin.spark.session import session
-from muntin.spark.starts import starts
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from muntin.spark.progress import Progress, watch
+    from muntin.spark.session import session
+    from muntin.spark.starts import starts
 
 __all__ = ["Progress", "session", "starts", "watch"]
+
+_WHERE = {"Progress": "progress", "session": "session", "starts": "starts", "watch": "progress"}
+
+
+def __getattr__(name: str) -> Any:
+    # On demand: for each query Spark starts a process that looks at the state variables of the stateful stage and ends,
+    # and to load all of Muntin there took a second.
+    if name in _WHERE:
+        return getattr(importlib.import_module(f"muntin.spark.{_WHERE[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,8 @@ from muntin.engine import make
 from muntin.layout import Layout, layout
 from muntin.slicing.engine import Slicing
 from muntin.slicing.partials import absorb, why_events
-from muntin.spark.pack import EVENTS, PACKED, PARTIALS, Packer, opened
+from muntin.spark.ipc import EVENTS, PARTIALS, opened
+from muntin.spark.pack import PACKED, Packer
 from muntin.spark.source import source
 from muntin.spark.types import spark_schema
 from muntin.spec import Spec

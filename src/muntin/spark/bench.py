@@ -164,7 +164,10 @@ def write(folder: Path, rows: int, batches: int, keys: int, seed: int = 1) -> No
 
 
 def measure(spark: SparkSession, workload: Workload, rows: int, batches: int, rounds: int, folder: Path) -> Outcome:
-    """Let the contenders take turns; the median of the rounds, from batches without the first."""
+    """Let the contenders take turns; the median of the rounds, from batches without the first.
+
+    A round before that warms up the JVM for the plan of each, and does not count but for the first batch.
+    """
     data = folder / "rows"
     write(data, int(rows * workload.share), batches, workload.keys)
     plans: dict[str, list[Callable[[DataFrame], DataFrame]]] = {"Muntin": [workload.spec.apply], **workload.others}
@@ -172,13 +175,15 @@ def measure(spark: SparkSession, workload: Workload, rows: int, batches: int, ro
     windows: dict[str, int] = {}
     first: dict[str, float] = {}
     try:
-        _once(spark, data, lambda frame: frame, folder / "checkpoint")  # the JVM is warm for whoever comes first
-        for _ in range(rounds):
+        _once(spark, data, lambda frame: frame, folder / "checkpoint")  # the first batches find a JVM that has read
+        for i in range(rounds + 1):
             for name, queries in plans.items():
                 runs = [_once(spark, data, plan, folder / "checkpoint") for plan in queries]
-                rates[name].append(runs[0].rows / sum(run.seconds for run in runs))
                 windows[name] = sum(run.windows for run in runs)
-                first.setdefault(name, runs[0].first)
+                if i:
+                    rates[name].append(runs[0].rows / sum(run.seconds for run in runs))
+                else:
+                    first[name] = runs[0].first
     finally:
         shutil.rmtree(data)
     return Outcome({name: statistics.median(found) for name, found in rates.items()}, windows, first)

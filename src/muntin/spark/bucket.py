@@ -14,40 +14,23 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
+from muntin.spark.head import Head
 from muntin.spark.saved import restored, saved
 from muntin.spark.step import Done, Running, Step, Wanted
 from muntin.spec import Spec
 from muntin.state.blob import pack, unpack
 
-__all__ = ["Bucket", "Head", "Store", "fingerprint"]
+__all__ = ["Bucket", "Store", "fingerprint"]
 
 _MOST_STEPS = 64  # a restart runs at most this many steps again
 _LEAST_BYTES = 1 << 20  # a snapshot is not rewritten for less
 _MOST_ENGINES = 256  # kept by a worker
-
-
-class Head(NamedTuple):
-    """Where the state of a bucket stands: the one value that every step reads and writes."""
-
-    line: str
-    """Names the line of steps that began with the first batch of the checkpoint."""
-    token: str
-    """Names the last step."""
-    step: int
-    base: int
-    """The step that the snapshot was taken after."""
-    log: int
-    """The bytes of the steps since."""
-    size: int
-    """The bytes of the snapshot."""
-    watermark: int | None
-    timer: int | None
-    """When Spark will call, in its milliseconds; None: never."""
 
 
 class Store(Protocol):
@@ -62,8 +45,8 @@ class Store(Protocol):
     def snapshot(self) -> bytes | None:
         """The snapshot; None before the first."""
 
-    def fold(self, snapshot: bytes) -> None:
-        """Replace the snapshot, and forget all steps."""
+    def fold(self, snapshot: bytes, steps: Iterable[int]) -> None:
+        """Replace the snapshot, and forget these steps."""
 
     def step(self, number: int) -> bytes:
         """One step."""
@@ -118,17 +101,17 @@ class Bucket:
         store, token = self.store, uuid.uuid4().hex
         if head is None:
             head = Head(uuid.uuid4().hex, "", 0, 0, 0, 0, None, None)
-        rule = self.wanted.spec.compression
-        blob = pack({"previous": head.token, **step._asdict()}, None if rule is None else rule.for_states)
-        number, log, base, size = head.step + 1, head.log + len(blob), head.base, head.size
+        number, log, base, size = head.step + 1, head.log + step.nbytes, head.base, head.size
         first = head.step == 0
         # Steps of other windows are never mixed: with them comes a snapshot.
         if first or kept.moved or log > max(_LEAST_BYTES, size) or number - base > _MOST_STEPS:
             snapshot = saved(self.wanted, kept)
-            store.fold(snapshot)
+            store.fold(snapshot, range(base + 1, number))
             base, log, size = number, 0, len(snapshot)
         else:
-            store.append(number, blob)
+            rule = self.wanted.spec.compression
+            codec = None if rule is None else rule.for_states
+            store.append(number, pack({"previous": head.token, **step._asdict()}, codec))
         store.put_head(Head(head.line, token, number, base, log, size, step.watermark, timer))
         kept.token, kept.step, kept.moved = token, number, False
         _ENGINES[self._name(head)] = kept

@@ -56,6 +56,11 @@ def former(before: dict[str, Any], spec: Spec, schema: pa.Schema) -> Spec:
             f"this checkpoint belongs to another spec: it has {unlike}. Windows may be added and removed, all else "
             f"stays. Go on with that, or {_AFRESH}."
         )
+    if spec.spans is not None:
+        raise SpecError(
+            f"windows over events with a duration do not change within a checkpoint: slices do not tell where the "
+            f"events in them began. Go on with the windows it has, or {_AFRESH}."
+        )
     types = {field.name: str(field.type) for field in schema}
     for name, type_ in before["columns"]:
         if types.get(name, type_) != type_:
@@ -78,4 +83,8 @@ def former(before: dict[str, Any], spec: Spec, schema: pa.Schema) -> Spec:
             f"own, without which their state cannot be read:\n{was}\nKeep one of them, or {_AFRESH}."
         )
     head = dict(before["over"])
-    return Spec(**{**head, "by": tuple(head["by"])}, queries=tuple(queries))
+    rows = {
+        "condition": head.pop("where", None),
+        "derived": tuple((name, text) for name, text in head.pop("computed", ())),
+    }
+    return Spec(**{**head, "by": tuple(head["by"])}, **rows, queries=tuple(queries))

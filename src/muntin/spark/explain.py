@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from muntin.explain_costs import Statistics
 from muntin.layout import Layout, layout
 from muntin.slicing.batch import Decoder
-from muntin.slicing.partials import why_events
+from muntin.slicing.partials import combining_pays, why_events
 from muntin.slicing.plan import is_sliced
 from muntin.slicing.sliced import Sliced
+from muntin.spark.rows import prepared
 from muntin.spark.source import source
 from muntin.spark.step import bucket_spec
 from muntin.spark.stream import bucket_labels
@@ -22,11 +26,14 @@ __all__ = ["explain_spark", "spark_columns"]
 
 def spark_columns(spec: Spec, frame: DataFrame) -> pa.Schema:
     """The columns of a Spark DataFrame that a spec needs, as Arrow has them."""
-    return source(spec, frame, late=False).schema
+    return source(spec, prepared(spec, frame), late=False).schema
 
 
-def explain_spark(spec: Spec, frame: DataFrame, late: bool = False, buckets: int | None = None) -> str:
+def explain_spark(
+    spec: Spec, frame: DataFrame, late: bool = False, buckets: int | None = None, found: Statistics | None = None
+) -> str:
     """The lines for Spark; `late` says whether there is a late output."""
+    frame = prepared(spec, frame)
     streaming = frame.isStreaming
     read = source(spec, frame, late=late and streaming)
     bound = layout(bucket_spec(spec), read.schema, finite=not streaming)
@@ -39,6 +46,7 @@ def explain_spark(spec: Spec, frame: DataFrame, late: bool = False, buckets: int
         size = _cell(bound)
         lines.append(f"  before the shuffle: slices are cut and combined, {size} bytes per slice and key")
         lines.append("    (a task whose rows hardly share slices and keys passes the rows on)")
+        lines += [] if found is None else [f"    {_combined(bound, found)}"]
     else:
         lines.append(f"  before the shuffle: rows pass as they are, since {why}")
     shown = "1 bucket, since there is no key" if count == 1 and not spec.by else f"{count} buckets of keys"
@@ -47,6 +55,18 @@ def explain_spark(spec: Spec, frame: DataFrame, late: bool = False, buckets: int
     hot = "the kept events of all keys of a bucket" if _keeps(bound) else "the slices of all keys of a bucket"
     lines.append(f"  must fit into one worker: {hot if streaming else 'all rows or partials of a bucket'}")
     return "\n".join(lines)
+
+
+def _combined(bound: Layout, found: Statistics) -> str:
+    """Whether slices are combined before the shuffle or after it, as far as statistics tell."""
+    sliced = _sliced(bound)
+    assert sliced is not None
+    events = found.rate / sliced.slicer.per_second()
+    cells = found.keys * -math.expm1(-events / found.keys)
+    each = f"a slice and key has about {events / cells:.3g} events"
+    if combining_pays(events, cells):
+        return f"{each}: panes pay, and are combined before the shuffle"
+    return f"{each}: panes do not pay, so rows are combined after the shuffle"
 
 
 def _sliced(bound: Layout) -> Sliced | None:

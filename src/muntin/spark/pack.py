@@ -18,25 +18,35 @@ import pyarrow.compute as pc
 
 from muntin.frames import normalise
 from muntin.layout import Layout
-from muntin.slicing.partials import Combiner
+from muntin.slicing.partials import Combiner, joined
 from muntin.spark.buckets import Buckets
+from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, TICK, packed
 from muntin.spark.source import SHIFT, TIME, Source
+from muntin.units import MIN_TIME
 
-__all__ = ["EVENTS", "PACKED", "PARTIALS", "REJECTED", "TICK", "Packer", "opened", "packed"]
+__all__ = ["NEWEST", "PACKED", "Packer"]
 
-EVENTS, REJECTED, TICK, PARTIALS = 0, 1, 2, 3
-"""What a blob holds: rows for the engine; rows that no window takes, with why; nothing, so that a bucket is called;
-partials per slice and key."""
+NEWEST = "newest"
+"""The column that the watermark goes by: the newest time in a task's blobs, shifted; 1970 where no row has one."""
 
-PACKED = "bucket int, kind int, clock long, size long, blob binary"
+PACKED = f"bucket int, kind int, clock long, size long, blob binary, {NEWEST} timestamp"
 """The columns between the two stages. `clock` is Spark's clock of the batch, in microseconds."""
 
 _SCHEMA = pa.schema(
-    [("bucket", pa.int32()), ("kind", pa.int32()), ("clock", pa.int64()), ("size", pa.int64()), ("blob", pa.binary())]
+    [
+        ("bucket", pa.int32()),
+        ("kind", pa.int32()),
+        ("clock", pa.int64()),
+        ("size", pa.int64()),
+        ("blob", pa.binary()),
+        (NEWEST, pa.timestamp("us", "UTC")),
+    ]
 )
+_CHUNK = 1 << 17  # rows that are combined at a time: they come from the cache, and while Spark writes the next
 _ROWS = 1 << 20  # rows that a task gathers before it packs them
 _BYTES = 1 << 27
-REASON = "muntin_reason"
+_PASSED = 7  # chunks that pass untried after one whose rows hardly share slices and keys
+_MORE = 1.25  # rows per slice and key in a chunk, from which on several chunks together may share enough
 
 
 @dataclass(frozen=True)
@@ -65,46 +75,94 @@ class _Task:
         types = [self._source.schema.field(name).type for name in self._source.spec.by]
         self._buckets = Buckets(types, len(self._labels)) if types and len(self._labels) > 1 else None
         self._combiner = None if packer.layout is None else Combiner(packer.layout)
+        self._called = not packer.ticks
+        self._tables: dict[int, list[pa.Table]] = {EVENTS: [], REJECTED: [], PARTIALS: []}
+        self._clock = self._newest = self._passing = 0
+        self._worth = False
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Gather rows, and pack them when there are many."""
-        waiting: list[pa.RecordBatch] = []
+        """Take rows in chunk by chunk, and pack what has gathered when it is much."""
         rows = size = 0
-        called = not self._packer.ticks
-        for batch in batches:
-            waiting.append(batch)
-            rows += batch.num_rows
-            size += batch.nbytes
+        for chunk in _chunks(batches):
+            self._take(normalise(chunk))
+            rows += chunk.num_rows
+            size += chunk.nbytes
             if rows >= _ROWS or size >= _BYTES:
-                yield self._pack(waiting, called)
-                waiting, rows, size, called = [], 0, 0, True
+                yield self._pack()
+                rows = size = 0
         if rows:
-            yield self._pack(waiting, called)
+            yield self._pack()
 
-    def _pack(self, batches: list[pa.RecordBatch], called: bool) -> pa.RecordBatch:
+    def _take(self, table: pa.Table) -> None:
+        """Some rows: those that are rejected, and the others as partials where that makes them fewer."""
         source = self._source
-        table = normalise(pa.Table.from_batches(batches))
-        derived = table.column(TIME).cast(pa.int64()).to_numpy()
-        # Spark's clock is the same for all rows, so it is sent only where rows have no other time.
-        clock = int(derived[0]) - SHIFT if source.spec.time is None else 0
-        out: list[_Part] = []
-        bad = derived < 1_000
+        times = table.column(TIME).to_numpy()
+        if source.spec.time is None:
+            # Spark's clock is the same for all rows, so it is sent only where rows have no other time.
+            self._clock = int(times[0])
+        bad = times < MIN_TIME
         if bad.any():
-            out += self._rejected(table.filter(pa.array(bad)), derived[bad])
-            table, derived = table.filter(pa.array(~bad)), derived[~bad]
+            self._tables[REJECTED].append(self._rejected(table.filter(pa.array(bad)), MIN_TIME - times[bad]))
+            table, times = table.filter(pa.array(~bad)), times[~bad]
+        if not len(times):
+            return
+        self._newest = max(self._newest, int(times.max()) + SHIFT)
         columns = self._columns(table)
         if source.spec.time is not None and source.spec.time not in source.carried:
-            columns[source.spec.time] = source.times(derived - SHIFT)
-        out += self._taken(pa.table([columns[name] for name in source.schema.names], schema=source.schema))
-        if not called:
+            columns[source.spec.time] = source.times(times)
+        taken = pa.table([columns[name] for name in source.schema.names], schema=source.schema)
+        partials = self._combined(taken)
+        if partials is None:
+            self._tables[EVENTS].append(taken)
+        else:
+            self._tables[PARTIALS].append(partials)
+
+    def _combined(self, taken: pa.Table) -> pa.Table | None:
+        """Rows as partials; None where they are hardly fewer, which is not tried with every chunk again."""
+        if self._combiner is None or self._passing:
+            self._passing = max(0, self._passing - 1)
+            return None
+        partials = self._combiner.combine(taken)
+        if partials is None and self._combiner.shared < _MORE:
+            self._passing = _PASSED
+        self._worth |= partials is None and self._combiner.shared >= _MORE
+        return partials
+
+    def _together(self) -> None:
+        """Chunks that each shared too little by itself are combined as one, if that makes them few enough."""
+        events = self._tables[EVENTS]
+        if self._combiner is not None and self._worth and len(events) > 1:
+            partials = self._combiner.combine(pa.concat_tables(events))
+            if partials is not None:
+                self._tables[PARTIALS].append(partials)
+                events.clear()
+        self._worth = False
+
+    def _pack(self) -> pa.RecordBatch:
+        """What has gathered, as blobs per bucket."""
+        self._together()
+        by = self._source.spec.by
+        names = {EVENTS: by, REJECTED: by, PARTIALS: [f"key {name}" for name in by]}
+        out: list[_Part] = []
+        for kind, tables in self._tables.items():
+            if tables:
+                whole = joined(tables) if kind == PARTIALS else pa.concat_tables(tables)
+                which = self._which(whole, names[kind])
+                if kind == REJECTED and not self._packer.late:
+                    whole = whole.select([REASON])
+                out += _parted(whole, which, kind)
+            tables.clear()
+        if not self._called:
             seen = {part.bucket for part in out}
             out += [_Part(bucket, TICK, 0, None) for bucket in range(len(self._labels)) if bucket not in seen]
+            self._called = True
         packs = [
             pa.array([self._labels[part.bucket] for part in out], pa.int32()),
             pa.array([part.kind for part in out], pa.int32()),
-            pa.array([clock] * len(out), pa.int64()),
-            pa.array([part.size for part in out], pa.int64()),
+            pa.array([self._clock] * len(out), pa.int64()),
+            pa.array([part.rows for part in out], pa.int64()),
             pa.array([b"" if part.table is None else packed(part.table) for part in out], pa.binary()),
+            pa.array([self._newest] * len(out), _SCHEMA.field(NEWEST).type),
         ]
         return pa.RecordBatch.from_arrays(packs, schema=_SCHEMA)
 
@@ -114,20 +172,8 @@ class _Task:
         pairs = zip(carried, table.columns[1:], strict=True)
         return {name: column.cast(schema.field(name).type) for name, column in pairs}
 
-    def _rejected(self, table: pa.Table, derived: npt.NDArray[np.int64]) -> list[_Part]:
-        columns = self._columns(table)
-        whole = pa.table(columns | {REASON: pa.array(derived.astype(np.int8))})
-        which = self._which(whole, self._source.spec.by)
-        return _parted(whole if self._packer.late else whole.select([REASON]), which, REJECTED)
-
-    def _taken(self, table: pa.Table) -> list[_Part]:
-        """Rows as partials, where that makes them fewer, else as they are."""
-        by = self._source.spec.by
-        partials = None if self._combiner is None or not table.num_rows else self._combiner.combine(table)
-        if partials is None:
-            return _parted(table, self._which(table, by), EVENTS)
-        parts = _parted(partials, self._which(partials, [f"key {name}" for name in by]), PARTIALS)
-        return [part._replace(size=pc.sum(part.table["n"]).as_py()) for part in parts if part.table is not None]
+    def _rejected(self, table: pa.Table, reasons: npt.NDArray[np.int64]) -> pa.Table:
+        return pa.table(self._columns(table) | {REASON: pa.array(reasons.astype(np.int8))})
 
     def _which(self, table: pa.Table, by: Sequence[str]) -> npt.NDArray[np.int64]:
         """The bucket of each row."""
@@ -142,8 +188,30 @@ class _Part(NamedTuple):
     bucket: int
     kind: int
     size: int
-    """How many rows it stands for."""
     table: pa.Table | None
+
+    @property
+    def rows(self) -> int:
+        """How many rows it stands for."""
+        if self.kind != PARTIALS or self.table is None:
+            return self.size
+        total: int = pc.sum(self.table["n"]).as_py()
+        return total
+
+
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches together, until they have enough rows."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= _CHUNK or size >= _BYTES:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
 
 
 def _parted(table: pa.Table, which: npt.NDArray[np.int64], kind: int) -> list[_Part]:
@@ -162,22 +230,3 @@ def _parted(table: pa.Table, which: npt.NDArray[np.int64], kind: int) -> list[_P
         _Part(int(b), kind, int(counts[b]), sorted_.slice(int(ends[b] - counts[b]), int(counts[b])))
         for b in np.flatnonzero(counts)
     ]
-
-
-def packed(table: pa.Table) -> bytes:
-    """A table as an Arrow IPC stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
-
-
-def opened(blob: bytes) -> pa.Table:
-    """The table of an Arrow IPC stream.
-
-    >>> opened(packed(pa.table({"x": [1]}))).to_pydict()
-    {'x': [1]}
-    """
-    with pa.ipc.open_stream(blob) as reader:
-        return reader.read_all()

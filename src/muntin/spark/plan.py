@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import FrameError, SpecError
 from muntin.spark.batch import apply_batch
+from muntin.spark.rows import prepared
 from muntin.spark.stream import bucket_labels, stream
 from muntin.spec import Spec
 
@@ -16,6 +17,7 @@ def apply_spark(spec: Spec, frame: object, engine: str, buckets: int | None) -> 
     """All windows of a DataFrame, batch or streaming, as a plain DataFrame."""
     if not isinstance(frame, DataFrame):
         raise FrameError(f"cannot read a frame from {type(frame).__module__}.{type(frame).__qualname__}.")
+    frame = prepared(spec, frame)
     names = bucket_labels(spec, frame, buckets)
     if not frame.isStreaming:
         return apply_batch(spec, frame, engine, names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from pyspark.sql import types as st
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from muntin.layout import Layout
-from muntin.spark.bucket import Bucket, Head
-from muntin.spark.pack import EVENTS, PARTIALS, REASON, REJECTED, opened, packed
+from muntin.spark.head import HEAD, SNAPSHOT, STATE, Head
+from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, opened, packed
 from muntin.spark.source import REASONS, from_spark
 from muntin.spark.step import Done, Step, Wanted
 
@@ -31,18 +31,6 @@ OUTPUT = st.StructType(
 )
 """What comes out per bucket and batch: tables as blobs, and counts."""
 
-_HEAD = st.StructType(
-    [
-        st.StructField("line", st.StringType()),
-        st.StructField("token", st.StringType()),
-        st.StructField("step", st.LongType()),
-        st.StructField("base", st.LongType()),
-        st.StructField("log", st.LongType()),
-        st.StructField("size", st.LongType()),
-        st.StructField("watermark", st.LongType()),
-        st.StructField("timer", st.LongType()),
-    ]
-)
 _NUMBER = st.StructType([st.StructField("number", st.LongType())])
 _BLOB = st.StructType([st.StructField("blob", st.BinaryType())])
 
@@ -50,12 +38,14 @@ _MOST_ROWS = 1 << 20  # results in one blob
 
 
 class _SparkStore:
-    """A bucket's part of Spark's state store; calls cost about a millisecond each, so the head is read once."""
+    """A bucket's part of Spark's state store: one map of blobs.
+
+    A call costs milliseconds, also that which opens a state variable for a task. So there is one variable, and the
+    head is read once.
+    """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._head = handle.getValueState("head", _HEAD)
-        self._snapshot = handle.getValueState("snapshot", _BLOB)
-        self._steps = handle.getMapState("steps", _NUMBER, _BLOB)
+        self._blobs = handle.getMapState(STATE, _NUMBER, _BLOB)
         self._known: Head | None = None
         self._read = False
 
@@ -65,29 +55,36 @@ class _SparkStore:
 
     def head(self) -> Head | None:
         if not self._read:
-            found = self._head.get()
-            self._known, self._read = None if found is None else Head(*found), True
+            found = self._get(HEAD)
+            self._known, self._read = None if found is None else Head.of(found), True
         return self._known
 
     def put_head(self, head: Head) -> None:
-        self._head.update(tuple(head))
+        self._put(HEAD, head.blob())
         self._known, self._read = head, True
 
     def snapshot(self) -> bytes | None:
-        found = self._snapshot.get()
-        return None if found is None else bytes(found[0])
+        return self._get(SNAPSHOT)
 
-    def fold(self, snapshot: bytes) -> None:
-        self._snapshot.update((snapshot,))
-        self._steps.clear()
+    def fold(self, snapshot: bytes, steps: Iterable[int]) -> None:
+        self._put(SNAPSHOT, snapshot)
+        for number in steps:
+            self._blobs.removeKey((number,))
 
     def step(self, number: int) -> bytes:
-        found = self._steps.getValue((number,))
+        found = self._get(number)
         assert found is not None
-        return bytes(found[0])
+        return found
 
     def append(self, number: int, step: bytes) -> None:
-        self._steps.updateValue((number,), (step,))
+        self._put(number, step)
+
+    def _get(self, number: int) -> bytes | None:
+        found = self._blobs.getValue((number,))
+        return None if found is None else bytes(found[0])
+
+    def _put(self, number: int, blob: bytes) -> None:
+        self._blobs.updateValue((number,), (blob,))
 
 
 class Processor(StatefulProcessor):
@@ -108,9 +105,9 @@ class Processor(StatefulProcessor):
             clock = max(clock, row.clock)
             taken += row.size
             if row.kind == EVENTS:
-                events.append(opened(row.blob))
+                events.append(bytes(row.blob))
             elif row.kind == PARTIALS:
-                partials.append(opened(row.blob))
+                partials.append(bytes(row.blob))
             elif row.kind == REJECTED:
                 refused += row.size
                 if self._late:
@@ -127,6 +124,8 @@ class Processor(StatefulProcessor):
         """Called by Spark at the end of each task."""
 
     def _run(self, key: Any, step: Step, times: Any, fired: int | None = None) -> Done | None:
+        from muntin.spark.bucket import Bucket  # with the engine, which Spark's look at the stage does not need
+
         store = self._store
         store.begin()
         millis = times.getCurrentWatermarkInMs()

@@ -15,6 +15,7 @@ import pyarrow as pa
 from muntin.slicing.beginning import columns_from
 from muntin.slicing.engine import Slicing
 from muntin.spark.change import described, former
+from muntin.spark.ipc import opened, packed
 from muntin.spark.step import Running, Step, Wanted
 from muntin.state.blob import pack, unpack
 
@@ -59,7 +60,7 @@ def _moved(wanted: Wanted, tree: dict[str, Any], steps: Iterable[bytes]) -> Runn
     for blob in steps:
         step = Step.of(unpack(blob, copy=False))
         if step.partials and not whole:
-            step = step._replace(partials=[_of_some(table, engine, state) for table in step.partials])
+            step = step._replace(partials=[packed(_of_some(opened(blob), engine, state)) for blob in step.partials])
         step.run(running, tree["schema"])
     state = engine._dump()
     if "schema" in state:

@@ -52,6 +52,13 @@ def session(
         # RocksDB uploads only what changed since the last batch, not whole files.
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
         "spark.sql.execution.arrow.maxRecordsPerBatch": 100_000,
+        # With any limit on bytes Spark adds up the size of the batch anew for every row that it writes for Python:
+        # a third of the time of its way there.
+        "spark.sql.execution.arrow.maxBytesPerBatch": 2**31 - 1,
+        # Hadoop sets the mode of every local file by starting a process, and again for the file of its checksum: half
+        # of the time of a commit. Spark keeps checksums of its own beside the files of the state.
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+        "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK",
     }
     settings.update({key.replace("__", "."): value for key, value in conf.items()})
     builder = SparkSession.builder.appName(name).master(f"local[{cores},{retries}]")

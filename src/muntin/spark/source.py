@@ -1,8 +1,11 @@
 """What is read of a Spark DataFrame: the needed columns, and one derived column of times.
 
+The derived column is a number of microseconds, and for a row that is rejected one below all times that says why. That
+one column tells Python everything about time. As a long it comes in less time than a timestamp does, by a fifth.
+
 Spark's watermark starts at 1970, never goes below, is floored to milliseconds and takes a null for 1970. So it is given
-a derived column: the event time shifted so that all of the years 1 to 9999 lie above 1 ms, and for a row that is
-rejected a number of microseconds below 1 ms that says why. That one column tells Python everything about time.
+the newest time of each blob, shifted so that all of the years 1 to 9999 lie above 1 ms. It is set on the few blobs and
+not on the rows: Spark looks at each row by itself there, which took 8 % of the time of the first stage.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from muntin.spark.types import arrow_schema, arrow_type
 from muntin.spec import Spec
 from muntin.units import MAX_TIME, MIN_TIME
 
-__all__ = ["REASONS", "SHIFT", "TIME", "Source", "from_spark", "source"]
+__all__ = ["REASONS", "SHIFT", "TIME", "Source", "from_spark", "named", "source"]
 
 TIME = "muntin_time"
 """The name of the derived column."""
@@ -28,8 +31,8 @@ TIME = "muntin_time"
 SHIFT = 1_000 - MIN_TIME
 """What is added to an event time for Spark: the first microsecond of year 1 becomes 1 ms after 1970."""
 
-REASONS = ("", "null time", "time out of range", "too far ahead")
-"""Why a row is rejected, by the number that stands in the derived column."""
+REASONS = ("", "null time", "time out of range", "too far ahead", "span ends before it starts")
+"""Why a row is rejected, by how far below the first of all times the derived column is."""
 
 _US_PER_DAY = 86_400_000_000
 
@@ -61,22 +64,33 @@ class Source:
     def select(self, frame: DataFrame, *, finite: bool) -> DataFrame:
         """The derived column and those that come along."""
         # By place: PySpark reads dots and backticks in names as its own.
-        carried = (_named(name).alias(f"c{i}") for i, name in enumerate(self.carried))
+        carried = (named(name).alias(f"c{i}") for i, name in enumerate(self.carried))
         return frame.select(self._time(finite).alias(TIME), *carried)
 
     def _time(self, finite: bool) -> Column:
         spec = self.spec
         clock = F.unix_micros(F.current_timestamp())
         if spec.time is None:
-            return F.timestamp_micros(clock + F.lit(SHIFT))
-        raw, scale = _raw(_named(spec.time), self.given[spec.time].dataType)
+            return clock
+        raw, scale = _raw(named(spec.time), self.given[spec.time].dataType)
         # The range is checked before the scale is applied: what passes does not overflow.
-        outside = (raw < F.lit(MIN_TIME // scale)) | (raw >= F.lit((MAX_TIME + 1) // scale))
+        last = F.lit((MAX_TIME + 1) // scale - 1)
+        within = (raw >= F.lit(MIN_TIME // scale)) & (raw <= last)
         micros = raw * F.lit(scale) if scale > 1 else raw
-        found = F.when(raw.isNull(), F.lit(1)).when(outside, F.lit(2))
+        null, good = raw.isNull(), within
+        if spec.spans is not None:
+            start, unit = _raw(named(spec.spans.start), self.given[spec.spans.start].dataType)
+            null = null | start.isNull()
+            within = within & (start >= F.lit(MIN_TIME // unit)) & (start <= F.lit((MAX_TIME + 1) // unit - 1))
+            good = within & (start * F.lit(unit) <= micros)
+        found = F.when(good, micros)
         if not finite and spec.max_ahead is not None:
-            found = found.when(micros > clock + F.lit(spec.max_ahead), F.lit(3))
-        return F.timestamp_micros(found.otherwise(micros + F.lit(SHIFT)))
+            ahead = clock + F.lit(spec.max_ahead)
+            found = F.when(good & (micros <= ahead), micros).when(within & (micros > ahead), F.lit(MIN_TIME - 3))
+        if spec.spans is not None:
+            found = found.when(within, F.lit(MIN_TIME - 4))
+        # A null is within nothing.
+        return found.when(null, F.lit(MIN_TIME - 1)).otherwise(F.lit(MIN_TIME - 2))
 
     def times(self, micros: npt.NDArray[np.int64]) -> pa.Array:
         """The time column in its own type, from microseconds."""
@@ -108,6 +122,8 @@ def needed(spec: Spec) -> set[str]:
     ['key', 'ts', 'x']
     """
     names = {*spec.by, *([spec.time] if spec.time else []), *([spec.order] if spec.order else [])}
+    if spec.spans is not None:
+        names.add(spec.spans.start)
     for query in spec.queries:
         names.update(query.window.columns)
         for _, aggregate in query.aggregates:
@@ -115,7 +131,7 @@ def needed(spec: Spec) -> set[str]:
     return names
 
 
-def _named(name: str) -> Column:
+def named(name: str) -> Column:
     """A column by its whole name: a dot in it does not reach into a struct."""
     return F.col("`" + name.replace("`", "``") + "`")
 

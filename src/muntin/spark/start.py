@@ -15,6 +15,7 @@ from muntin.errors import FrameError, SpecError
 from muntin.spark import checkpoint as checkpoints
 from muntin.spark.change import described, former
 from muntin.spark.flush import flushed
+from muntin.spark.rows import prepared
 from muntin.spark.sinks import Sink, sink
 from muntin.spark.starts import common_starts
 from muntin.spark.step import Wanted
@@ -76,6 +77,7 @@ def start_spark(
             "flush=True reports what is left when a stream ends, and only trigger={'availableNow': True} makes it end."
         )
     outputs = sink(results, "results"), None if late is None else sink(late, "late")
+    frame = prepared(spec, frame)
     spark = frame.sparkSession
     names = bucket_labels(spec, frame, buckets)
     plan = stream(spec, frame, names, late=late is not None, emit=emit)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from muntin.engine import Engine
-from muntin.slicing.engine import Slicing
-from muntin.slicing.partials import absorb
+from muntin.spark.ipc import opened
 from muntin.spec import Spec
+
+if TYPE_CHECKING:
+    from muntin.engine import Engine
 
 __all__ = ["Done", "Running", "Step", "Wanted", "bucket_spec"]
 
@@ -73,10 +74,10 @@ class Done(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One batch of a bucket, as it is written into the state."""
+    """One batch of a bucket, as it is written into the state: the blobs that came, as they came."""
 
-    events: list[pa.Table]
-    partials: list[pa.Table]
+    events: list[bytes]
+    partials: list[bytes]
     watermark: int | None
     clock: int
 
@@ -85,17 +86,26 @@ class Step(NamedTuple):
         """A step that was written."""
         return cls(*(tree[name] for name in cls._fields))
 
+    @property
+    def nbytes(self) -> int:
+        """How much of it is written, about."""
+        return sum(map(len, self.events)) + sum(map(len, self.partials))
+
     def run(self, running: Running, schema: pa.Schema) -> Done:
         """Run it on an engine."""
+        # Here and not above: whoever only looks at the stage need not load the engine.
+        from muntin.slicing.engine import Slicing
+        from muntin.slicing.partials import absorb
+
         engine = running.engine
         running.clock.now = self.clock
         late: Counter[str] = Counter()
-        for table in self.partials:
+        for blob in self.partials:
             assert isinstance(engine, Slicing)
             engine._fit(schema.empty_table())  # a new engine learns its columns
-            for index, count in absorb(engine, table).items():
+            for index, count in absorb(engine, opened(blob)).items():
                 late[engine.spec.queries[index].name] += count
-        events = pa.concat_tables(self.events) if self.events else schema.empty_table()
+        events = pa.concat_tables([opened(blob) for blob in self.events]) if self.events else schema.empty_table()
         results = engine._run(events, self.watermark, False)
         gone = engine.late()
         if gone.num_rows:

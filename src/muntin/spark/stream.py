@@ -12,10 +12,10 @@ from muntin.errors import FrameError, SpecError
 from muntin.layout import Layout, layout
 from muntin.slicing.partials import why_events
 from muntin.spark.buckets import labels
-from muntin.spark.pack import PACKED, Packer
+from muntin.spark.pack import NEWEST, PACKED, Packer
 from muntin.spark.processor import OUTPUT, Processor
 from muntin.spark.session import check_state_store
-from muntin.spark.source import TIME, source
+from muntin.spark.source import source
 from muntin.spark.step import Wanted, bucket_spec
 from muntin.spark.types import spark_schema
 from muntin.spark.unpack import unpacked
@@ -86,7 +86,9 @@ def stream(
     bound = layout(inner, read.schema)
     wanted = Wanted(inner, bound.schema, emit, since or {})
     packer = Packer(read, names, late, ticks=True, layout=combined(bound, late))
-    rows = read.select(frame, finite=False).withWatermark(TIME, "0 seconds").mapInArrow(packer, PACKED)
+    rows = read.select(frame, finite=False).mapInArrow(packer, PACKED)
+    # Without the column of the watermark the stateful stage drops no late rows on its own.
+    rows = rows.withWatermark(NEWEST, "0 seconds").drop(NEWEST)
     blobs = rows.groupBy("bucket").transformWithState(
         statefulProcessor=Processor(wanted, bound, spec.disorder, late),
         outputStructType=OUTPUT,

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
-from muntin.spark.pack import opened
+from muntin.spark.ipc import opened
 
 __all__ = ["unpacked"]
 

@@ -18,7 +18,15 @@ def over_of(spec: Spec) -> dict[str, Any]:
     {'time': 'ts', 'by': ['city'], 'disorder': 0, 'lateness': 0, 'order': None, 'idle': None, 'max_ahead': 86400000000}
     """
     names = ("disorder", "lateness", "order", "idle", "max_ahead")
-    return {"time": spec.time, "by": list(spec.by)} | {name: getattr(spec, name) for name in names}
+    found = {"time": spec.time, "by": list(spec.by)} | {name: getattr(spec, name) for name in names}
+    if spec.spans is not None:  # its technique and height may change: the same slices serve all of them
+        found |= {"span": [spec.spans.start, spec.spans.end], "postpone": spec.spans.postpone}
+    # Only where they are given: the states of specs without them stay as they are.
+    if spec.condition is not None:
+        found["where"] = spec.condition
+    if spec.derived:
+        found["computed"] = [list(pair) for pair in spec.derived]
+    return found
 
 
 def written(spec: Spec) -> list[tuple[str, str, list[int]]]:
@@ -65,8 +73,9 @@ def over_unlike(before: dict[str, Any], now: dict[str, Any]) -> str | None:
     >>> over_unlike(over_of(mt.over("ts", by="city")), over_of(mt.over("ts")))
     "by=['city'], and this spec has by=[]"
     """
-    for name, value in before.items():
-        if value != now[name] and name != "max_ahead":
-            unit = " (microseconds)" if name in ("disorder", "lateness", "idle") else ""
-            return f"{name}={value!r}{unit}, and this spec has {name}={now[name]!r}"
+    for name in dict.fromkeys([*before, *now]):
+        was, is_ = before.get(name), now.get(name)
+        if was != is_ and name != "max_ahead":
+            unit = " (microseconds)" if name in ("disorder", "lateness", "idle", "postpone") else ""
+            return f"{name}={was!r}{unit}, and this spec has {name}={is_!r}"
     return None

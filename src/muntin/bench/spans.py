@@ -1,0 +1,122 @@
+"""Events with a duration: slicing beside buckets and sweeping, as in section 6 of paper 3.
+
+One event per chronon (a microsecond here), normally distributed lengths, count, sum and max together; and the flights
+of 2013, repeated. All techniques go through the public engine, in turns; each number is the median of the rounds.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+import muntin as mt
+
+__all__ = ["BASELINES", "CELLS", "HEIGHTS", "Cell", "flights", "heights", "measure", "synthetic"]
+
+BASELINES = ("tuple_buckets", "aggregate_buckets", "sweeping")
+HEIGHTS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
+BATCH = 65_536
+POSTPONE = 15_000  # the paper's delta
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Events of a mean length and windows of a size and a step, in chronons."""
+
+    length: int
+    size: int
+    step: int
+
+    @property
+    def name(self) -> str:
+        """What is measured."""
+        return f"length {self.length:,}, size {self.size:,}, step {self.step:,}"
+
+    def spec(self, technique: str = "auto", height: int | None = None) -> mt.Spec:
+        """Count, sum and max over the column `x`."""
+        over = mt.over(
+            span=("start", "end"),
+            postpone=f"{POSTPONE} us",
+            technique=technique,
+            height="auto" if height is None else height,
+        )
+        return aggregated(over, mt.sliding(f"{self.size} us", every=f"{self.step} us"))
+
+
+CELLS = [Cell(length, size, size // 5) for length in (50, 500, 5_000) for size in (1_000, 5_000, 10_000, 50_000)]
+
+
+def aggregated(over: mt.Spec, window: mt.windows.Window) -> mt.Spec:
+    """The three aggregates of the paper."""
+    return over.window("w", window, n=mt.count(), total=mt.sum("x"), top=mt.max("x"))
+
+
+def synthetic(length: int, rows: int, seed: int = 1) -> pa.Table:
+    """One event per chronon, in the order of their ends."""
+    random = np.random.default_rng(seed)
+    end = np.arange(rows, dtype=np.int64) + 10_000
+    lengths = np.maximum(random.normal(length, 10, rows).astype(np.int64), 1)
+    return pa.table({"start": end - lengths, "end": end, "x": random.integers(0, 1_000, rows)})
+
+
+def flights(rows: int) -> pa.Table:
+    """The flights of 2013 in the order in which they landed, year after year."""
+    from muntin.demo_spans import airborne
+
+    table = airborne()
+    year = 366 * 86_400_000_000
+    start, end = (np.asarray(table[name].cast(pa.int64())) for name in ("took_off", "landed"))
+    x = np.asarray(table["distance"])
+    times = -(-rows // len(end))
+    shift = np.repeat(np.arange(times) * year, len(end))[:rows]
+    start, end, x = (np.tile(column, times)[:rows] for column in (start, end, x))
+    return pa.table({"start": start + shift, "end": end + shift, "x": x})
+
+
+def flights_spec(technique: str = "auto") -> mt.Spec:
+    """In the air, every 5 minutes over the last 15."""
+    over = mt.over(span=("start", "end"), postpone="12 hours", technique=technique)
+    return aggregated(over, mt.sliding("15 minutes", every="5 minutes"))
+
+
+def run_once(spec: mt.Spec, batches: Sequence[pa.Table], engine: str) -> tuple[float, int]:
+    """Seconds of one run, and how many windows it gave."""
+    running = spec.engine(engine=engine)
+    started = time.perf_counter()
+    windows = sum(running.push(batch).num_rows for batch in batches) + running.flush().num_rows
+    return time.perf_counter() - started, windows
+
+
+def measure(contenders: dict[str, tuple[mt.Spec, str]], table: pa.Table, rounds: int) -> dict[str, float]:
+    """Events per second of each contender: a spec and the name of its engine; the median of rounds in turns."""
+    batches = [table.slice(at, BATCH) for at in range(0, table.num_rows, BATCH)]
+    for spec, engine in contenders.values():  # compile
+        run_once(spec, batches[:2], engine)
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        given = set()
+        for name, (spec, engine) in contenders.items():
+            took, windows = run_once(spec, batches, engine)
+            seconds[name].append(took)
+            given.add(windows)
+        assert len(given) == 1
+    return {name: table.num_rows / statistics.median(taken) for name, taken in seconds.items()}
+
+
+def techniques(cell: Cell, table: pa.Table, rounds: int) -> dict[str, float]:
+    """Slicing as it chooses, with one level, and the baselines."""
+    contenders = {"auto": (cell.spec(), "auto"), "single": (cell.spec("single"), "auto")}
+    contenders |= {name: (cell.spec(), name) for name in BASELINES}
+    return measure(contenders, table, rounds)
+
+
+def heights(cell: Cell, table: pa.Table, rounds: int, given: Sequence[int] = HEIGHTS) -> dict[str, float]:
+    """Multi-level slicing of the height that it chooses beside fixed ones."""
+    contenders = {"auto": (cell.spec("multi"), "auto")}
+    contenders |= {str(height): (cell.spec("multi", height), "auto") for height in given}
+    return measure(contenders, table, rounds)

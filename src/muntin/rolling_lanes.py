@@ -1,0 +1,187 @@
+"""Sliding windows over plain numbers by minimum, maximum, sum and mean: the vectorised kernels of paper 4."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.aggregates import Bound
+from muntin.aggregates.extremes import Max, Min
+from muntin.aggregates.moments import IntegerSum, Mean, Sum
+from muntin.kernels.final.lane_text import Op
+
+__all__ = ["aligned", "op_for", "over_panes", "over_values", "ranged"]
+
+Array = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+
+_NAMES: dict[type, str] = {Min: "min", Max: "max", Sum: "sum", IntegerSum: "sum", Mean: "mean"}
+_SOURCES = ("int32", "int64", "float32", "float64")
+
+
+def op_for(bound: Bound, values: Array, most: int) -> Op | None:
+    """The operation over plain numbers that an aggregate is; None where there is none, or it could overflow.
+
+    `most` is how many values a window may have.
+
+    >>> import muntin as mt, pyarrow as pa
+    >>> op_for(mt.sum("x").bind([pa.int32()]), np.arange(3, dtype=np.int32), 2)
+    Op(name='sum', source='int32', wide='int64')
+    """
+    name, source = _NAMES.get(type(bound.aggregate)), values.dtype.name
+    if name is None or source not in _SOURCES:
+        return None
+    if name in ("min", "max"):
+        return Op(name, source, source)
+    if name == "mean" or source.startswith("float"):
+        return Op(name, source, "float64")
+    if source == "int64":
+        from muntin.kernels.columns import magnitude
+
+        if (magnitude(values) + 1) * most > 2**63 - 1:
+            return None
+    return Op(name, source, "int64")
+
+
+def aligned(count: int, dtype: str, beside: Array) -> Array:
+    """Room for results, half a page away from the values: where both lie alike in their pages, loads wait for stores.
+
+    Measured with a window of 1,024 values: 0.29 instead of 1.2 billion per second where they lie alike.
+    """
+    size = np.dtype(dtype).itemsize
+    raw = np.empty(count * size + 4096, np.uint8)
+    at = (beside.ctypes.data + 2048 - raw.ctypes.data) % 4096 // 64 * 64
+    return raw[at : at + count * size].view(dtype)
+
+
+@functools.cache
+def _kernel(algorithm: str, op: Op, *flags: bool) -> Any:
+    from muntin import kernel_cache
+    from muntin.kernels.final import blocks, rescan, slides, subtract_on_evict, two_stacks_column
+
+    texts: dict[str, Any] = {
+        "blocks": blocks.blocks,
+        "regular": rescan.regular,
+        "ranges": rescan.ranges,
+        "slides": slides.slides,
+        "subtract_on_evict": subtract_on_evict.subtract_on_evict,
+        "two_stacks": two_stacks_column.two_stacks_column,
+    }
+    return kernel_cache.load(texts[algorithm](op, *flags)).kernel
+
+
+def _marks() -> npt.NDArray[np.uint64]:
+    return np.zeros(2, np.uint64)
+
+
+def _room(op: Op) -> Array:
+    """Eight vectors."""
+    return np.empty(64, op.wide)
+
+
+def _finish(count: int) -> tuple[Any, ...]:
+    """Marks, what a mean is divided by, and the inverse where that is exact: for powers of two."""
+    return _marks(), float(count), 1.0 / count if count and count & (count - 1) == 0 else 0.0
+
+
+def over_values(op: Op, values: Array, window: int, every: int, final: str, out: Array, encoded: bool = False) -> None:
+    """Write the results of all complete windows of so many values.
+
+    >>> out = np.empty(3, np.int32)
+    >>> over_values(Op("min", "int32", "int32"), np.array([8, 2, 1, 5, 0], np.int32), 3, 1, "blocks", out)
+    >>> out.tolist()
+    [1, 1, 0]
+    """
+    if final == "rescan" or window <= every:  # then windows share nothing, whatever the algorithm
+        _kernel("regular", op)(values, out, window, every, _room(op), *_finish(window))
+        return
+    if final == "subtract_on_evict" and op.name == "mean" and op.source.startswith("int"):
+        # Integers come back exactly; only the result is a float.
+        stage = Op("sum", op.source, "int64")
+    else:
+        stage = op
+    if every == 1:
+        _sliding(op._replace(source=values.dtype.name), values, _none(op), window, window, final, out, encoded)
+        return
+    # A window's slides and their heads; only blocks take heads, for the others a slide is cut so that none is needed.
+    step = every if final == "blocks" else math.gcd(window, every)
+    # In parts, so that slides stay in the cache: for the whole column their memory took longer than their values.
+    part = max(PART, 16 * (window // every))
+    for first in range(0, len(out), part):
+        some = out[first : first + part]
+        taken = values[first * every : (first + len(some) - 1) * every + window]
+        _over_slides(op, stage, taken, window, every, step, final, some, encoded)
+
+
+PART = 16_384
+
+
+def _over_slides(
+    op: Op, stage: Op, values: Array, window: int, every: int, step: int, final: str, out: Array, encoded: bool
+) -> None:
+    count = len(out)
+    panes, head = divmod(window, step)
+    slides = np.empty((count - 1) * (every // step) + panes, stage.wide)
+    heads = np.empty(count if head else 0, stage.wide)
+    first = panes if head else 0
+    rooms = (_room(stage), _room(stage), _marks(), _marks())
+    _kernel("slides", stage)(values, slides, heads, step, head, first, *rooms)
+    on_slides = op._replace(source=stage.wide)
+    if step == every:
+        _sliding(on_slides, slides, heads, panes, window, final, out, encoded)
+        return
+    whole = np.empty(len(slides) - panes + 1, op.wide)
+    _sliding(on_slides, slides, heads, panes, window, final, whole, encoded)
+    out[:] = whole[:: every // step]
+
+
+def _none(op: Op) -> Array:
+    return np.empty(0, op.wide)
+
+
+def _sliding(
+    op: Op, column: Array, heads: Array, window: int, count: int, final: str, out: Array, encoded: bool
+) -> None:
+    """Windows over a column, one with each value; `count` is how many values each has."""
+    if final == "subtract_on_evict":
+        _kernel(final, op)(column, out, window, *_finish(count))
+    elif final == "two_stacks":
+        room = (np.empty(window, op.wide), np.empty(window if encoded else 0, np.int64))
+        _kernel(final, op, encoded)(column, out, window, *room, *_finish(count))
+    else:
+        headed = bool(len(heads))
+        _kernel("blocks", op, headed)(column, heads, out, window, np.empty(window + 8, op.wide), *_finish(count))
+
+
+def ranged(op: Op, values: Array, lo: Ints, hi: Ints) -> Array:
+    """The values lo to hi of each range as one: their sum for a mean."""
+    out = np.empty(len(lo), op.wide)
+    _kernel("ranges", op)(values, out, lo, hi, _empty(op), _marks())
+    return out
+
+
+def over_panes(op: Op, slides: Array, heads: Array, window: int, final: str) -> Array:
+    """Windows of so many slides, one with each, and of the head of the next where there are heads; a sum for a mean."""
+    plain = Op("sum" if op.name == "mean" else op.name, op.wide, op.wide)
+    out = np.empty(len(slides) - window + 1, op.wide)
+    _sliding(plain, slides, heads, window, 1, final, out, False)
+    return out
+
+
+def _empty(op: Op) -> Any:
+    """What changes nothing."""
+    if op.name in ("sum", "mean"):
+        return 0
+    if op.wide.startswith("float"):
+        return math.nan if op.name == "min" else -math.inf
+    limits = np.iinfo(op.wide)
+    return limits.max if op.name == "min" else limits.min
+
+
+def filled(op: Op, values: Array, valid: npt.NDArray[np.bool_]) -> Array:
+    """The values with what changes nothing where there are none."""
+    return np.where(valid, values, values.dtype.type(_empty(op._replace(wide=op.source))))

@@ -1,0 +1,215 @@
+"""Slices with levels: single-level and multi-level slicing of events with a duration (paper 3, sections 3 to 5).
+
+An event goes into the slice in which it ends, at the level that covers as many slices as it does, up to the height;
+then, as one that goes on, into the slice before that level, and so on (Algorithm 7). With a height of 1 each slice has
+the pair of Definition 4, and this is Algorithm 3. Only levels that hold events have a cell, for each key: most levels
+are empty, so cells are numbered as they come rather than laid out by slice and level.
+
+What goes on for thousands of slices takes a few cells all the same: beyond the height there are aligned stretches of
+2, 4, 8, ... slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from muntin.fused import Fused
+from muntin.slicing.batch import Column
+from muntin.slicing.slices import Partials
+from muntin.spanning.edges import Edges
+from muntin.spanning.release import Cells, merged
+
+__all__ = ["Levels"]
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+LEAST = 1_024  # places of the table at first
+LOOKS = 64  # releases after which it is seen whether room can be given back
+_LEVEL_BITS = 14
+_NONE: Int64s = np.empty(0, np.int64)
+
+
+class Levels:
+    """The cells of all keys over the slices that are held."""
+
+    def __init__(self, fused: Fused, edges: Edges) -> None:
+        self._fused, self.edges = fused, edges
+        self.dropped = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self.count = 0
+        self._table = np.full(LEAST, -1, np.int32)
+        self._ends = np.empty(LEAST, np.int64)
+        self._places = np.empty(LEAST, np.int64)
+        self.columns = self._fused.new(LEAST)
+        self._a = self._b = self._ids = _NONE
+        self._cached: Cells | None = None
+        self._drops = 0
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the cells and of what finds them."""
+        own = [self._ends, self._places, self._a, self._b, self._ids, *self.columns]
+        return self.edges.nbytes + self._table.nbytes + sum(part.nbytes for part in own)
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def take(
+        self,
+        start: Int64s,
+        end: Int64s,
+        key: Int64s | None,
+        order: Int64s | None,
+        columns: Mapping[str, Column],
+        height: int,
+    ) -> tuple[int, int]:
+        """Events into their cells; gives the slices that they cover and the pairs of event and cell."""
+        from muntin.kernels.spanning import assign, located
+
+        rows = len(start)
+        self._cached = None
+        if 4 * self.count > len(self._ends):
+            stay = self._needed()
+            if 2 * len(stay) < self.count:
+                self._compact(stay)
+        if len(self._a) < rows:
+            self._a, self._b, self._ids = (np.empty(rows, np.int64) for _ in range(3))
+        a, b, info = self._a[:rows], self._b[:rows], np.zeros(2, np.int64)
+        edges = self.edges
+        located(start, end, edges.edges, edges.tab, edges.shift, edges.first, height, a, b, info)
+        room, covered = info.tolist()
+        aligned = room == rows
+        ids = self._ids[:rows] if aligned else np.empty(room, np.int64)
+        which = _NONE if aligned else np.empty(room, np.int64)
+        keys = _NONE if key is None else key
+        state, done = np.array([self.count, 0]), 0
+        while True:
+            done = assign(
+                a, b, keys, edges.base, height, done, self._table, self._ends, self._places, state, which, ids
+            )
+            self.count = int(state[0])
+            if done == rows:
+                break
+            self._grow()
+        if aligned:
+            self._fused.update_cells(self.columns, ids, end, order, columns)
+            return covered, rows
+        pairs = int(state[1])
+        which = which[:pairs]
+        times, orders = end[which], None if order is None else order[which]
+        named = (*self._fused.columns, *self._fused.nullable)
+        picked = {name: columns[name].take(which) for name in dict.fromkeys(named)}
+        self._fused.update_cells(self.columns, ids[:pairs], times, orders, picked)
+        return covered, pairs
+
+    def _grow(self) -> None:
+        """Room for more, with all cells: those that events have gone to must stay where they are."""
+        self._resize(2 * len(self._ends), np.arange(self.count))
+
+    def _needed(self) -> Int64s:
+        return np.flatnonzero((self._ends[: self.count] >> 1) - self.edges.base >= self.edges.first)
+
+    def _compact(self, stay: Int64s) -> None:
+        """Only some of the cells, where they are."""
+        from muntin.kernels.spanning import rehashed
+
+        before, self.count = self.count, len(stay)
+        self.dropped += before - self.count
+        self._cached = None
+        for column in (self._ends, self._places, *self.columns):
+            column[: self.count] = column[stay]
+        for column in self.columns:
+            column[self.count : before] = 0
+        self._table.fill(-1)
+        rehashed(self._ends[: self.count], self._places[: self.count], self._table)
+
+    def _resize(self, size: int, stay: Int64s) -> None:
+        """Room for `size` cells, with only some of those that are there."""
+        from muntin.kernels.spanning import rehashed
+
+        self._cached = None
+        ends, places = np.empty(size, np.int64), np.empty(size, np.int64)
+        columns = self._fused.new(size)
+        ends[: len(stay)], places[: len(stay)] = self._ends[stay], self._places[stay]
+        for column, before in zip(columns, self.columns, strict=True):
+            column[: len(stay)] = before[stay]
+        self._ends, self._places, self.columns, self.count = ends, places, columns, len(stay)
+        self._table = np.full(2 * size, -1, np.int32)
+        rehashed(ends[: self.count], places[: self.count], self._table)
+
+    # -- windows -------------------------------------------------------------------------------------------------------
+
+    def _cells(self) -> Cells:
+        from muntin.kernels.spanning import sizes_of
+
+        if self._cached is not None:
+            return self._cached
+        ends, places = self._ends[: self.count], self._places[: self.count]
+        sizes = np.empty(self.count, np.int64)
+        sizes_of(places, sizes)
+        hi = (ends >> 1) - self.edges.base
+        self._cached = Cells(places >> _LEVEL_BITS, np.maximum(hi - sizes + 1, 0), hi, (ends & 1) == 0)
+        return self._cached
+
+    def bounds(self) -> tuple[int, int] | None:
+        """The first and the last slice with an event."""
+        if not self.count:
+            return None
+        cells = self._cells()
+        last = int(cells.hi.max())
+        first = max(int(cells.lo.min()), self.edges.first)
+        return (first, last) if last >= first else None
+
+    def merged(self, a: Int64s, b: Int64s) -> tuple[Int64s, Int64s, Partials]:
+        """Windows over slices a to b: which window and key, and the partials; those without events left out."""
+        return merged(self._fused, self.columns, self._cells(), a, b)
+
+    def drop(self, time: int) -> None:
+        """Forget the cells of slices that end by a time."""
+        self.edges.need(time)
+        self._cached = None
+        self._drops += 1
+        if self._drops % LOOKS and self.count:
+            return
+        stay = self._needed()
+        if 8 * len(stay) < self.count or not len(stay):
+            size = LEAST
+            while size // 4 < len(stay):
+                size *= 2
+            self.dropped += self.count - len(stay)
+            self._resize(min(size, len(self._ends)), stay)
+
+    # -- keys and snapshots --------------------------------------------------------------------------------------------
+
+    def live_keys(self, live: Bools) -> None:
+        """Mark the keys with cells."""
+        live[self._places[: self.count] >> _LEVEL_BITS] = True
+
+    def renumber(self, moved: Int64s) -> None:
+        """Take over new key ids; those of forgotten keys are -1."""
+        places = self._places[: self.count]
+        places[:] = moved[places >> _LEVEL_BITS] << _LEVEL_BITS | places & ((1 << _LEVEL_BITS) - 1)
+        self._resize(len(self._ends), np.arange(self.count))
+
+    def dump(self) -> dict[str, Any]:
+        """What a snapshot holds."""
+        some = slice(0, self.count)
+        columns = [column[some] for column in self.columns]
+        return {"edges": self.edges.dump(), "ends": self._ends[some], "places": self._places[some], "cells": columns}
+
+    def load(self, tree: dict[str, Any]) -> None:
+        """Take over what a snapshot holds."""
+        self._reset()
+        self.edges.load(tree["edges"])
+        count = len(tree["ends"])
+        self._ends, self._places, self.columns = tree["ends"], tree["places"], tree["cells"]
+        size = LEAST
+        while size // 2 < count:
+            size *= 2
+        self._resize(size, np.arange(count))
