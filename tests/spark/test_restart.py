@@ -91,6 +91,16 @@ def test_a_checkpoint_knows_its_spec_and_buckets(spark: Any, tmp_path: Path) -> 
     check(spec, batches, tmp_path)
 
 
+def test_a_checkpoint_goes_on_under_another_rule_of_compression(spark: Any, tmp_path: Path) -> None:
+    spec, batches = the_spec(), the_batches(4)
+    folder = Folder(tmp_path / "in")
+    folder.put(*batches[:2])
+    start(spark, spec.compress(0, codec="snappy"), folder, tmp_path, trigger=NOW, buckets=2).awaitTermination()
+    folder.put(*batches[2:])
+    start(spark, spec.compress("20 ms", codec="zstd"), folder, tmp_path, trigger=NOW, flush=True, buckets=2)
+    check(spec, batches, tmp_path)
+
+
 def wait_for(done: Any, query: Any, seconds: float = 240) -> None:
     end = time.monotonic() + seconds
     while not done():
