@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,3 +54,10 @@ def test_windows_that_overlap_go_that_way_and_equal_the_reference(keys: int, mon
     monkeypatch.setattr("muntin.slicing.runs.sliding", lambda *given: calls.append(1) or plain(*given))
     assert rows_of(spec.apply(frame)) == rows_of(spec.apply(frame, engine="reference"))
     assert calls
+
+
+def test_windows_of_nulls_alone_have_no_hitters() -> None:
+    hitters = mt.heavy_hitters("s", share=0.3, approx=True)
+    engine = mt.over("ts", by="key").window("w", mt.sliding("2 us", every="1 us"), some=hitters).engine()
+    engine.push(pa.table({"ts": [0], "key": ["a"], "s": pa.array([None], pa.string())}))
+    assert engine.flush()["some"].to_pylist() == [None, None]

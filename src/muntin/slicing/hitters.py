@@ -51,7 +51,7 @@ def sliding(
         return None
     order = np.lexsort((hi, lo))
     bounded = aggregate.most > 0
-    rest = len(distinct) - 1 if bounded and distinct[-1] == others else -1
+    rest = len(distinct) - 1 if bounded and len(distinct) and distinct[-1] == others else -1
     # As many as can reach the share, and in runs of bounded size as many as can come near it.
     room = len(lo) * (math.ceil(1 / (aggregate.share * (0.9 if bounded else 1))) + 1)
     window, value, count = (np.empty(room, np.int64) for _ in range(3))
