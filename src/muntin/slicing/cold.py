@@ -42,7 +42,7 @@ SMALL = ROWS // 2
 FEW = 4  # small chunks of keys long silent, of about the same size, above which they become one
 PARTS = 6  # of the time between two touches of a key: keys last updated in the same one share a chunk
 STALE = 8  # a chunk is written anew when one in so many of its rows is passed by all windows
-EARLY = 8  # when some keys have waited for D, those that have for all but one part in so many of it go along
+EARLY = 4  # when some keys have waited for D, those that have for all but one part in so many of it go along
 AGAIN = 32  # chunks after which codec and encodings are chosen again
 
 
@@ -407,7 +407,7 @@ class ColdEvents(EventStore):
                 part[name] if name in part else np.full(count, name.startswith("valid "), dtype)
                 for part, count in zip(parts, counts, strict=True)
             ]
-            self._arrays[name] = np.concatenate(pieces)[order]
+            self._arrays[name] = _roomy(np.concatenate(pieces), order)
         self._changed(len(key))
 
     def _changed(self, rows: int) -> None:
@@ -456,7 +456,7 @@ class ColdEvents(EventStore):
         self._least = int(last[left].min()) if left.any() else None
         keep = np.repeat(left, counts)
         rows = int(np.count_nonzero(keep))
-        self._arrays = {name: self._live(name)[keep] for name in self._arrays}
+        self._arrays = {name: _roomy(self._live(name), np.flatnonzero(keep)) for name in self._arrays}
         self._changed(rows)
 
     def _join(self, aged: int) -> None:
@@ -492,10 +492,11 @@ class ColdEvents(EventStore):
         """Rows that no query needs any more go, and each row has the bits of those that do."""
         for bit in self._queries:
             if self._cut[bit]:
-                self._clear(bit)
+                self._common &= ~self._clear(bit)
         used = self.taken != 0
-        self._arrays = {name: self._live(name)[used] for name in self._arrays}
-        self._changed(int(np.count_nonzero(used)))
+        if not used.all():
+            self._arrays = {name: self._live(name)[used] for name in self._arrays}
+            self._changed(int(np.count_nonzero(used)))
 
     def _freeze(self, arrays: dict[str, Array]) -> None:
         """Compress rows of some keys into a chunk."""
@@ -522,3 +523,10 @@ class ColdEvents(EventStore):
         self._next += 1
         self._compressions += len(keys)
         self._written += 1
+
+
+def _roomy(values: Array, index: Int64s) -> Array:
+    """Some values, with room for a quarter more after them: events come, and are not to move all of these again."""
+    found = np.empty(len(index) + len(index) // 4, values.dtype)
+    np.take(values, index, out=found[: len(index)])
+    return found
