@@ -12,9 +12,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from muntin.spark.session import session
+
 if TYPE_CHECKING:
     from muntin.spark.progress import Progress, watch
-    from muntin.spark.session import session
     from muntin.spark.since import starts
 
 __all__ = ["Progress", "session", "starts", "watch"]
