@@ -69,6 +69,12 @@ def test_import_is_light(module: str, heavy: tuple[str, ...]) -> None:
     assert loaded.stdout.split() == []
 
 
+def test_no_module_takes_the_place_of_a_name_of_its_package() -> None:
+    code = "import muntin.spark as s, muntin.spark.start; print(*[callable(getattr(s, n)) for n in s.__all__])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.split() == ["True"] * 4
+
+
 def test_every_public_name_has_a_docstring_with_an_example() -> None:
     for name in muntin.__all__:
         thing = getattr(muntin, name)

@@ -12,14 +12,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from muntin.spark.session import session
+
 if TYPE_CHECKING:
     from muntin.spark.progress import Progress, watch
-    from muntin.spark.session import session
-    from muntin.spark.starts import starts
+    from muntin.spark.since import starts
 
 __all__ = ["Progress", "session", "starts", "watch"]
 
-_WHERE = {"Progress": "progress", "session": "session", "starts": "starts", "watch": "progress"}
+# No module has the name of what it is asked for: once loaded, it would stand in its place.
+_WHERE = {"Progress": "progress", "starts": "since", "watch": "progress"}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,8 +16,8 @@ from muntin.spark import checkpoint as checkpoints
 from muntin.spark.change import described, former
 from muntin.spark.flush import flushed
 from muntin.spark.rows import prepared
+from muntin.spark.since import common_starts
 from muntin.spark.sinks import Sink, sink
-from muntin.spark.starts import common_starts
 from muntin.spark.step import Wanted
 from muntin.spark.stream import Stream, bucket_labels, stream
 from muntin.spark.unpack import unpacked
