@@ -246,8 +246,9 @@ def _point(name: str, values: Array, window: int, every: int, agg: str, times: A
         work = 1 if final != "rescan" else window // every
         if work <= 256:
             calls[final] = call(final)
-    first = {final: seconds(run) for final, run in calls.items()}
-    first = {final: seconds(run) for final, run in calls.items() if first[final] < 50 * min(first.values())}
+    first = {final: seconds(run) for final, run in calls.items()}  # loads kernels too: only what is far off is left out
+    slow = 50 * min(first.values())
+    first = {final: seconds(run) for final, run in calls.items() if final == "auto" or first[final] < slow}
     near = {final: calls[final] for final in first if final == "auto" or first[final] < 2 * min(first.values())}
     taken: dict[str, list[float]] = {final: [] for final in near}
     for _ in range(rounds):
