@@ -249,7 +249,8 @@ def _point(name: str, values: Array, window: int, every: int, agg: str, times: A
     first = {final: seconds(run) for final, run in calls.items()}  # loads kernels too: only what is far off is left out
     slow = 50 * min(first.values())
     first = {final: seconds(run) for final, run in calls.items() if final == "auto" or first[final] < slow}
-    near = {final: calls[final] for final in first if final == "auto" or first[final] < 2 * min(first.values())}
+    fixed = min(took for final, took in first.items() if final != "auto")
+    near = {final: calls[final] for final in first if final == "auto" or first[final] < 2 * fixed}
     taken: dict[str, list[float]] = {final: [] for final in near}
     for _ in range(rounds):
         for final, run in near.items():
