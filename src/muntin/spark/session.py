@@ -53,7 +53,7 @@ def session(
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
         "spark.sql.execution.arrow.maxRecordsPerBatch": 100_000,
         # With any limit on bytes Spark adds up the size of the batch anew for every row that it writes for Python:
-        # a third of the time of its way there.
+        # half of the time of its way there.
         "spark.sql.execution.arrow.maxBytesPerBatch": 2**31 - 1,
         # Hadoop sets the mode of every local file by starting a process, and again for the file of its checksum: half
         # of the time of a commit. Spark keeps checksums of its own beside the files of the state.

@@ -1,11 +1,11 @@
 """What is read of a Spark DataFrame: the needed columns, and one derived column of times.
 
 The derived column is a number of microseconds, and for a row that is rejected one below all times that says why. That
-one column tells Python everything about time. As a long it comes in less time than a timestamp does, by a fifth.
+one column tells Python everything about time.
 
 Spark's watermark starts at 1970, never goes below, is floored to milliseconds and takes a null for 1970. So it is given
 the newest time of each blob, shifted so that all of the years 1 to 9999 lie above 1 ms. It is set on the few blobs and
-not on the rows: Spark looks at each row by itself there, which took 8 % of the time of the first stage.
+not on the rows: Spark looks at each row by itself there, and a stage that drops all rows took 11 % longer with it.
 """
 
 from __future__ import annotations
