@@ -21,6 +21,7 @@ from muntin.layout import Layout
 from muntin.slicing.partials import Combiner, joined
 from muntin.spark.buckets import Buckets
 from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, TICK, packed
+from muntin.spark.settled import settle
 from muntin.spark.source import SHIFT, TIME, Source
 from muntin.units import MIN_TIME
 
@@ -92,6 +93,7 @@ class _Task:
                 rows = size = 0
         if rows:
             yield self._pack()
+        settle()
 
     def _take(self, table: pa.Table) -> None:
         """Some rows: those that are rejected, and the others as partials where that makes them fewer."""

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from muntin.layout import Layout
 from muntin.spark.head import HEAD, SNAPSHOT, STATE, Head
 from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, opened, packed
+from muntin.spark.settled import settle
 from muntin.spark.source import REASONS, from_spark
 from muntin.spark.step import Done, Step, Wanted
 
@@ -122,6 +123,7 @@ class Processor(StatefulProcessor):
 
     def close(self) -> None:
         """Called by Spark at the end of each task."""
+        settle()
 
     def _run(self, key: Any, step: Step, times: Any, fired: int | None = None) -> Done | None:
         from muntin.spark.bucket import Bucket  # with the engine, which Spark's look at the stage does not need

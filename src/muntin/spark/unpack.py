@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from muntin.spark.ipc import opened
+from muntin.spark.settled import settle
 
 __all__ = ["unpacked"]
 
@@ -21,5 +22,6 @@ def unpacked(frame: DataFrame, column: str, schema: st.StructType) -> DataFrame:
             for blob in batch.column(0):
                 if blob.is_valid:
                     yield from opened(blob.as_buffer()).to_batches()
+        settle()
 
     return frame.select(column).mapInArrow(unpack, schema)
