@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from muntin.spark.narrow import narrowed, widened
 
-__all__ = ["EVENTS", "PARTIALS", "REASON", "REJECTED", "TICK", "opened", "packed"]
+__all__ = ["EVENTS", "PARTIALS", "REASON", "REJECTED", "TICK", "UNJUDGED", "opened", "packed"]
 
-EVENTS, REJECTED, TICK, PARTIALS = 0, 1, 2, 3
+EVENTS, REJECTED, TICK, PARTIALS, UNJUDGED = 0, 1, 2, 3, 4
 """What a blob holds: rows for the engine; rows that no window takes, with why; nothing, so that a bucket is called;
-partials per slice and key."""
+partials per slice and key; rows that may be too far ahead."""
 REASON = "muntin_reason"
 """The column of rejected rows that says why."""
 

@@ -20,18 +20,19 @@ from muntin.frames import normalise
 from muntin.layout import Layout
 from muntin.slicing.partials import Combiner, joined
 from muntin.spark.buckets import Buckets
-from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, TICK, packed
+from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, TICK, UNJUDGED, packed
 from muntin.spark.settled import settle
-from muntin.spark.source import SHIFT, TIME, Source
-from muntin.units import MIN_TIME
+from muntin.spark.source import AHEAD, BACKWARDS, SHIFT, TIME, Source
+from muntin.units import MAX_TIME, MIN_TIME
 
 __all__ = ["NEWEST", "PACKED", "Packer"]
 
 NEWEST = "newest"
 """The column that the watermark goes by: the newest time in a task's blobs, shifted; 1970 where no row has one."""
 
-PACKED = f"bucket int, kind int, clock long, size long, blob binary, {NEWEST} timestamp"
-"""The columns between the two stages. `clock` is Spark's clock of the batch, in microseconds."""
+PACKED = f"bucket int, kind int, clock long, size long, blob binary, {NEWEST} timestamp, unjudged array<long>"
+"""The columns between the two stages. `clock` is Spark's clock of the batch, in microseconds, where rows have no other
+time; `unjudged` are the times of rows that may be too far ahead."""
 
 _SCHEMA = pa.schema(
     [
@@ -41,6 +42,7 @@ _SCHEMA = pa.schema(
         ("size", pa.int64()),
         ("blob", pa.binary()),
         (NEWEST, pa.timestamp("us", "UTC")),
+        ("unjudged", pa.list_(pa.int64())),
     ]
 )
 _CHUNK = 1 << 17  # rows that are combined at a time: they come from the cache, and while Spark writes the next
@@ -77,7 +79,7 @@ class _Task:
         self._buckets = Buckets(types, len(self._labels)) if types and len(self._labels) > 1 else None
         self._combiner = None if packer.layout is None else Combiner(packer.layout)
         self._called = not packer.ticks
-        self._tables: dict[int, list[pa.Table]] = {EVENTS: [], REJECTED: [], PARTIALS: []}
+        self._tables: dict[int, list[pa.Table]] = {EVENTS: [], REJECTED: [], PARTIALS: [], UNJUDGED: []}
         self._clock = self._newest = self._passing = 0
         self._worth = False
 
@@ -106,18 +108,34 @@ class _Task:
         if bad.any():
             self._tables[REJECTED].append(self._rejected(table.filter(pa.array(bad)), MIN_TIME - times[bad]))
             table, times = table.filter(pa.array(~bad)), times[~bad]
+        if len(times) and times.max() > MAX_TIME:
+            marked = times > MAX_TIME
+            self._tables[UNJUDGED].append(self._unjudged(table.filter(pa.array(marked)), times[marked]))
+            table, times = table.filter(pa.array(~marked)), times[~marked]
         if not len(times):
             return
         self._newest = max(self._newest, int(times.max()) + SHIFT)
-        columns = self._columns(table)
-        if source.spec.time is not None and source.spec.time not in source.carried:
-            columns[source.spec.time] = source.times(times)
-        taken = pa.table([columns[name] for name in source.schema.names], schema=source.schema)
+        taken = self._taken(table, times)
         partials = self._combined(taken)
         if partials is None:
             self._tables[EVENTS].append(taken)
         else:
             self._tables[PARTIALS].append(partials)
+
+    def _taken(self, table: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:
+        """Rows as the engine gets them."""
+        source, columns = self._source, self._columns(table)
+        if source.spec.time is not None and source.spec.time not in source.carried:
+            columns[source.spec.time] = source.times(times)
+        return pa.table([columns[name] for name in source.schema.names], schema=source.schema)
+
+    def _unjudged(self, table: pa.Table, marked: npt.NDArray[np.int64]) -> pa.Table:
+        """Rows that may be too far ahead, with their times, and why they are rejected if they are not."""
+        backwards = marked > MAX_TIME + AHEAD
+        times = marked - np.where(backwards, 2 * AHEAD, AHEAD)
+        reasons = pa.array(np.where(backwards, BACKWARDS, 0).astype(np.int8))
+        taken = self._taken(table, times)
+        return taken.append_column(TIME, pa.array(times)).append_column(REASON, reasons)
 
     def _combined(self, taken: pa.Table) -> pa.Table | None:
         """Rows as partials; None where they are hardly fewer, which is not tried with every chunk again."""
@@ -144,7 +162,7 @@ class _Task:
         """What has gathered, as blobs per bucket."""
         self._together()
         by = self._source.spec.by
-        names = {EVENTS: by, REJECTED: by, PARTIALS: [f"key {name}" for name in by]}
+        names = {EVENTS: by, REJECTED: by, UNJUDGED: by, PARTIALS: [f"key {name}" for name in by]}
         out: list[_Part] = []
         for kind, tables in self._tables.items():
             if tables:
@@ -165,6 +183,7 @@ class _Task:
             pa.array([part.rows for part in out], pa.int64()),
             pa.array([b"" if part.table is None else packed(part.table) for part in out], pa.binary()),
             pa.array([self._newest] * len(out), _SCHEMA.field(NEWEST).type),
+            pa.array([part.unjudged for part in out], _SCHEMA.field("unjudged").type),
         ]
         return pa.RecordBatch.from_arrays(packs, schema=_SCHEMA)
 
@@ -199,6 +218,14 @@ class _Part(NamedTuple):
             return self.size
         total: int = pc.sum(self.table["n"]).as_py()
         return total
+
+    @property
+    def unjudged(self) -> npt.NDArray[np.int64] | None:
+        """The times of rows that count if the clock lets them pass."""
+        if self.kind != UNJUDGED or self.table is None:
+            return None
+        good = self.table.column(REASON).to_numpy() == 0
+        return np.unique(self.table.column(TIME).to_numpy()[good])
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -13,9 +13,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from muntin.layout import Layout
 from muntin.spark.head import HEAD, SNAPSHOT, STATE, Head
-from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, opened, packed
+from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, UNJUDGED, opened, packed
 from muntin.spark.settled import settle
-from muntin.spark.source import REASONS, from_spark
+from muntin.spark.source import FAR, REASONS, TIME, from_spark
 from muntin.spark.step import Done, Step, Wanted
 
 __all__ = ["OUTPUT", "Processor"]
@@ -91,8 +91,9 @@ class _SparkStore:
 class Processor(StatefulProcessor):
     """The slice store and window manager of each bucket."""
 
-    def __init__(self, wanted: Wanted, layout: Layout, disorder: int, late: bool) -> None:
+    def __init__(self, wanted: Wanted, layout: Layout, disorder: int, late: bool, max_ahead: int | None) -> None:
         self._wanted, self._layout, self._disorder, self._late = wanted, layout, disorder, late
+        self._max_ahead = max_ahead
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark for each task."""
@@ -113,8 +114,24 @@ class Processor(StatefulProcessor):
                 refused += row.size
                 if self._late:
                     rejected.append(opened(row.blob))
+            elif row.kind == UNJUDGED:
+                good, bad = self._judged(opened(row.blob), row.clock)
+                if good.num_rows:
+                    events.append(packed(good))
+                refused += bad.num_rows
+                rejected.append(bad)
         done = self._run(key, Step(events, partials, None, clock), timerValues)
         yield from self._rows(done, rejected, refused, taken)
+
+    def _judged(self, table: pa.Table, clock: int) -> tuple[pa.Table, pa.Table]:
+        """Rows that may be too far ahead of the clock: those that are not, and the others with the reason."""
+        assert self._max_ahead is not None
+        reasons = table.column(REASON).to_numpy()
+        reasons = np.where(table.column(TIME).to_numpy() > clock + self._max_ahead, FAR, reasons).astype(np.int8)
+        rows = table.drop_columns([TIME, REASON])
+        bad = reasons != 0
+        gone = rows.filter(pa.array(bad)).append_column(REASON, pa.array(reasons[bad]))
+        return rows.filter(pa.array(~bad)), gone
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         """The watermark has moved in a batch without rows for this bucket."""

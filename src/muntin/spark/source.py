@@ -3,6 +3,11 @@
 The derived column is a number of microseconds, and for a row that is rejected one below all times that says why. That
 one column tells Python everything about time.
 
+Whether a row is too far ahead goes by Spark's clock of the batch, so that a batch that is run again judges alike. The
+clock stands in the code that Spark generates: with it every batch would compile, and warm up, the loop over its rows
+anew, a fifth of the batch. Today's date does not change with every batch. So where `max_ahead` is a day or more, rows
+are compared with midnight, and only those beyond it are marked, to be judged by the clock as blobs.
+
 Spark's watermark starts at 1970, never goes below, is floored to milliseconds and takes a null for 1970. So it is given
 the newest time of each blob, shifted so that all of the years 1 to 9999 lie above 1 ms. It is set on the few blobs and
 not on the rows: Spark looks at each row by itself there, and a stage that drops all rows took 11 % longer with it.
@@ -23,7 +28,7 @@ from muntin.spark.types import arrow_schema, arrow_type
 from muntin.spec import Spec
 from muntin.units import MAX_TIME, MIN_TIME
 
-__all__ = ["REASONS", "SHIFT", "TIME", "Source", "from_spark", "named", "source"]
+__all__ = ["AHEAD", "BACKWARDS", "FAR", "REASONS", "SHIFT", "TIME", "Source", "from_spark", "named", "source"]
 
 TIME = "muntin_time"
 """The name of the derived column."""
@@ -34,7 +39,14 @@ SHIFT = 1_000 - MIN_TIME
 REASONS = ("", "null time", "time out of range", "too far ahead", "span ends before it starts")
 """Why a row is rejected, by how far below the first of all times the derived column is."""
 
+FAR, BACKWARDS = 3, 4
+"""Two of them."""
+
+AHEAD = 1 << 59
+"""What is added to a time that the clock has to judge; twice that where the row's span is BACKWARDS too."""
+
 _US_PER_DAY = 86_400_000_000
+_SPAN_OF_ZONES = 14 * 3_600_000_000  # a local date is at most this far ahead of the date of UTC
 
 
 def from_spark(millis: int, disorder: int) -> int | None:
@@ -60,6 +72,18 @@ class Source:
     schema: pa.Schema
     carried: tuple[str, ...]
     """The columns that come along with the derived one. Without a late output the time is not: it is made from it."""
+    zone: str = "UTC"
+    """The session's."""
+
+    @property
+    def judged_later(self) -> bool:
+        """Whether rows beyond midnight are marked for the clock to judge: where those of now are not among them."""
+        return self.spec.time is not None and (self.spec.max_ahead or 0) >= _US_PER_DAY + 2 * self._slack
+
+    @property
+    def _slack(self) -> int:
+        """How far midnight may be from where the date of the session, read as one of UTC, has it."""
+        return 0 if self.zone in ("UTC", "Etc/UTC", "Z") else _SPAN_OF_ZONES
 
     def select(self, frame: DataFrame, *, finite: bool) -> DataFrame:
         """The derived column and those that come along."""
@@ -85,10 +109,18 @@ class Source:
             good = within & (start * F.lit(unit) <= micros)
         found = F.when(good, micros)
         if not finite and spec.max_ahead is not None:
-            ahead = clock + F.lit(spec.max_ahead)
-            found = F.when(good & (micros <= ahead), micros).when(within & (micros > ahead), F.lit(MIN_TIME - 3))
+            if self.judged_later:
+                # Midnight of the zone would cost a look at its rules for every row.
+                midnight = F.unix_date(F.current_date()).cast("long") * F.lit(_US_PER_DAY)
+                ahead = midnight + F.lit(spec.max_ahead - self._slack)
+                found = F.when(good & (micros <= ahead), micros).when(good, micros + F.lit(AHEAD))
+                if spec.spans is not None:
+                    found = found.when(within & (micros > ahead), micros + F.lit(2 * AHEAD))
+            else:
+                ahead = clock + F.lit(spec.max_ahead)
+                found = F.when(good & (micros <= ahead), micros).when(within & (micros > ahead), F.lit(MIN_TIME - FAR))
         if spec.spans is not None:
-            found = found.when(within, F.lit(MIN_TIME - 4))
+            found = found.when(within, F.lit(MIN_TIME - BACKWARDS))
         # A null is within nothing.
         return found.when(null, F.lit(MIN_TIME - 1)).otherwise(F.lit(MIN_TIME - 2))
 
@@ -103,15 +135,15 @@ class Source:
 
 def source(spec: Spec, frame: DataFrame, *, late: bool) -> Source:
     """What a spec needs of a frame; with a late output, all of it."""
-    given = frame.schema
+    given, zone = frame.schema, frame.sparkSession.conf.get("spark.sql.session.timeZone") or ""
     if late:
-        return Source(spec, given, arrow_schema(given), tuple(given.names))
+        return Source(spec, given, arrow_schema(given), tuple(given.names), zone)
     wanted = needed(spec)
     fields = [field for field in given.fields if field.name in wanted]
     if not fields:  # rows are counted by the time of arrival: any column will do to tell how many there are
         fields = [field for field in given.fields if arrow_type(field.dataType) is not None][:1]
     picked = st.StructType(fields)
-    return Source(spec, given, arrow_schema(picked), tuple(name for name in picked.names if name != spec.time))
+    return Source(spec, given, arrow_schema(picked), tuple(name for name in picked.names if name != spec.time), zone)
 
 
 def needed(spec: Spec) -> set[str]:

@@ -15,7 +15,7 @@ from muntin.spark.buckets import labels
 from muntin.spark.pack import NEWEST, PACKED, Packer
 from muntin.spark.processor import OUTPUT, Processor
 from muntin.spark.session import check_state_store
-from muntin.spark.source import source
+from muntin.spark.source import SHIFT, source
 from muntin.spark.step import Wanted, bucket_spec
 from muntin.spark.types import spark_schema
 from muntin.spark.unpack import unpacked
@@ -64,6 +64,14 @@ def bucket_labels(spec: Spec, frame: DataFrame, buckets: int | None) -> tuple[in
     return tuple(labels(1 if not spec.by else buckets or partitions, partitions))
 
 
+def _with_clock(rows: DataFrame, spec: Spec) -> DataFrame:
+    """Blobs with Spark's clock of the batch: rows that are not too far ahead by it move the watermark as all others."""
+    clock = F.unix_micros(F.current_timestamp())
+    last = clock + F.lit(spec.max_ahead)
+    newest = F.timestamp_micros(F.array_max(F.filter("unjudged", lambda time: time <= last)) + F.lit(SHIFT))
+    return rows.select("bucket", "kind", clock.alias("clock"), "size", "blob", F.greatest(NEWEST, newest).alias(NEWEST))
+
+
 def stream(
     spec: Spec,
     frame: DataFrame,
@@ -87,10 +95,12 @@ def stream(
     wanted = Wanted(inner, bound.schema, emit, since or {})
     packer = Packer(read, names, late, ticks=True, layout=combined(bound, late))
     rows = read.select(frame, finite=False).mapInArrow(packer, PACKED)
+    if read.judged_later:
+        rows = _with_clock(rows, spec)
     # Without the column of the watermark the stateful stage drops no late rows on its own.
     rows = rows.withWatermark(NEWEST, "0 seconds").drop(NEWEST)
     blobs = rows.groupBy("bucket").transformWithState(
-        statefulProcessor=Processor(wanted, bound, spec.disorder, late),
+        statefulProcessor=Processor(wanted, bound, spec.disorder, late, spec.max_ahead),
         outputStructType=OUTPUT,
         outputMode="Append",
         timeMode="EventTime",
