@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,10 @@ import numpy.typing as npt
 from muntin.kernel_cache import folder
 from muntin.panes import Pane
 
-__all__ = ["Constants", "Sizes", "constants", "measured", "paned", "windowed"]
+__all__ = ["Constants", "Sizes", "constants", "kept_once", "measured", "paned", "seconds", "windowed"]
 
 _FORMAT = 1
+Numbers = TypeVar("Numbers", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,17 @@ def why_not(k: Constants, s: Sizes, differential: bool) -> str | None:
 @functools.cache
 def constants() -> Constants:
     """Those of this machine: as kept, else measured now (about a second) and kept."""
+    return kept_once("costs.json", Constants, lambda: measured())
+
+
+def kept_once(name: str, type_: Callable[..., Numbers], measure: Callable[[], Numbers]) -> Numbers:
+    """Numbers of this machine from a file beside the compiled kernels; measured and written where there is none."""
     place = folder()
-    file = None if place is None else place / "costs.json"
-    kept = None if file is None else _kept(file)
+    file = None if place is None else place / name
+    kept = None if file is None else _kept(file, type_)
     if kept is not None:
         return kept
-    found = measured()
+    found = measure()
     if file is not None:
         file.write_text(json.dumps({"format": _FORMAT, "machine": _machine(), **asdict(found)}))
     return found
@@ -141,12 +147,12 @@ def _machine() -> str:
     return f"{platform.node()} {platform.machine()} {platform.processor()}"
 
 
-def _kept(file: Path) -> Constants | None:
+def _kept(file: Path, type_: Callable[..., Numbers]) -> Numbers | None:
     try:
         tree = json.loads(file.read_text())
         if (tree.pop("format"), tree.pop("machine")) != (_FORMAT, _machine()):
             return None
-        return Constants(**{name: float(value) for name, value in tree.items()})
+        return type_(**{name: float(value) for name, value in tree.items()})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None  # none yet, or not what was written: measured anew
 
@@ -157,17 +163,18 @@ def measured(rows: int = 100_000, rounds: int = 7) -> Constants:
     few.pane_level(), keys.pane_level(), few.window_level(few.pane_level()), few.without()
     took: dict[str, list[float]] = {"low": [], "fine": [], "high": [], "plain": []}
     for _ in range(rounds):
-        took["low"].append(_seconds(few.pane_level))
-        took["fine"].append(_seconds(keys.pane_level))
+        took["low"].append(seconds(few.pane_level))
+        took["fine"].append(seconds(keys.pane_level))
         state = few.pane_level()
-        took["high"].append(_seconds(functools.partial(few.window_level, state)))
-        took["plain"].append(_seconds(few.without))
+        took["high"].append(seconds(functools.partial(few.window_level, state)))
+        took["plain"].append(seconds(few.without))
     low, fine, high, plain = (min(took[name]) * 1e9 for name in took)  # the rest is other work of the machine
     a = low / rows  # its groups are a twentieth of its tuples, and hardly count
     return Constants(a, max(fine / rows - a, 0.1), high / few.combined, plain / few.copies)
 
 
-def _seconds(call: Callable[[], Any]) -> float:
+def seconds(call: Callable[[], Any]) -> float:
+    """How long a call takes."""
     started = time.perf_counter()
     call()
     return time.perf_counter() - started

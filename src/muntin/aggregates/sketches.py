@@ -18,7 +18,7 @@ import numpy.typing as npt
 from muntin.aggregates.runs import CountDistinct, Quantile
 from muntin.errors import SpecError
 
-__all__ = ["ApproxCountDistinct", "ApproxQuantile", "estimated", "registers", "rounded", "text_hash"]
+__all__ = ["ApproxCountDistinct", "ApproxQuantile", "estimated", "register_of", "registers", "rounded", "text_hash"]
 
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -116,6 +116,15 @@ def registers(values: Int64s) -> Int64s:
     return np.asarray(place << _SHIFT | rank)
 
 
+def register_of(codes: Int64s) -> Int64s:
+    """The registers of codes.
+
+    >>> register_of(np.array([3618 << 6 | 2])).tolist()
+    [3618]
+    """
+    return codes >> _SHIFT
+
+
 def estimated(window: Int64s, codes: Int64s, windows: int) -> Int64s:
     """How many distinct values there are in each window, from its codes, sorted within each window.
 
@@ -126,7 +135,7 @@ def estimated(window: Int64s, codes: Int64s, windows: int) -> Int64s:
     >>> int(estimated(np.zeros(len(codes), np.int64), codes, 1)[0])
     9945
     """
-    place, rank = codes >> _SHIFT, codes & ((1 << _SHIFT) - 1)
+    place, rank = register_of(codes), codes & ((1 << _SHIFT) - 1)
     last = np.ones(len(codes), np.bool_)  # of a register the largest rank counts, and stands last
     last[:-1] = (window[1:] != window[:-1]) | (place[1:] != place[:-1])
     wide = _RANKS + 1

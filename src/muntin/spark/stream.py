@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
+from muntin.crossing import crossing
 from muntin.errors import FrameError, SpecError
 from muntin.layout import Layout, layout
 from muntin.slicing.partials import why_events
@@ -85,7 +86,7 @@ def stream(
     inner = bucket_spec(spec)
     bound = layout(inner, read.schema)
     wanted = Wanted(inner, bound.schema, emit, since or {})
-    packer = Packer(read, names, late, ticks=True, layout=combined(bound, late))
+    packer = Packer(read, names, late, ticks=True, layout=combined(bound, late), crossing=crossing())
     rows = read.select(frame, finite=False).mapInArrow(packer, PACKED)
     # Without the column of the watermark the stateful stage drops no late rows on its own.
     rows = rows.withWatermark(NEWEST, "0 seconds").drop(NEWEST)
