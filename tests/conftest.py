@@ -27,21 +27,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+    # The longest first, so that no worker is left alone with it at the end.
+    items.sort(key=lambda item: (scope_of(item.nodeid) != "spark", not item.nodeid.startswith("tests/spark/")))
+
+
+# By path: of a test the scheduler knows no more. xdist's own groups do not work with pytest 9.2.
+ALONE = ("test_bucket", "test_change.py", "test_connect")
+
+
+def scope_of(nodeid: str) -> str:
+    """Tests of one scope go to one worker: those that share the Spark session, and those of a file.
+
+    Tests of a file mostly need the same kernels. Two workers in one file would each compile them.
+    """
+    shared = nodeid.startswith("tests/spark/") and not any(name in nodeid for name in ALONE)
+    return "spark" if shared or nodeid.endswith("[docs/spark.md]") else nodeid.partition("::")[0]
 
 
 class OneSession(LoadScopeScheduling):
-    """Tests that share the Spark session go to one worker, and first; the others run beside them, one by one."""
-
-    # By path: of a test the scheduler knows no more. xdist's own groups do not work with pytest 9.2.
-    ALONE = ("test_bucket", "test_change.py", "test_connect")
+    """Tests that share the Spark session go to one worker, and first; the others run beside them, file by file."""
 
     def _split_scope(self, nodeid: str) -> str:
-        shared = nodeid.startswith("tests/spark/") and not any(name in nodeid for name in self.ALONE)
-        return "spark" if shared or nodeid.endswith("[docs/spark.md]") else nodeid
+        return scope_of(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSession:
+    config.option.loadscopereorder = False  # in the order in which they were collected, not by how many they are
     return OneSession(config, log)
 
 

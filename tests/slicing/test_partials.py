@@ -21,10 +21,10 @@ from muntin.slicing.partials import Combiner, absorb, why_events
 from tests.strategies import SCHEMA, cuts, rows_of, specs, streams, watermarks
 
 KINDS = ("tumbling", "sliding", "cumulative", "session")
-# The first as in other tests, so that kernels are shared. Summaries of the last are never cut: too few values.
+# As in other tests, so that kernels are shared. Summaries are never cut: there are too few values.
 MIXES = (
     ("n", "total", "low", "m4"),
-    ("fsum", "first", "high", "ties"),
+    ("fsum", "var", "first", "high", "ties"),
     ("n", "about_f", "about_s", "about_x", "some_s"),
 )
 # Rows of a group from which on it pays: 3.

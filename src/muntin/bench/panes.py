@@ -50,6 +50,7 @@ def measure(k: Constants, tuples: int, panes: int, groups: int = 1, rows: int = 
             call()
             times.append(time.perf_counter() - started)
     ratios = [with_ / without for with_, without in zip(*took, strict=True)]
-    present = groups * (1 - (1 - 1 / groups) ** tuples)  # of groups that are drawn evenly
-    sizes = Sizes(tuples * panes, panes, 1, present)
+    # Of groups that are drawn evenly.
+    present, given = (groups * (1 - (1 - 1 / groups) ** many) for many in (tuples, tuples * panes))
+    sizes = Sizes(tuples * panes, panes, 1, present, given)
     return Ratio(tuples, panes, groups, statistics.median(ratios), paned(k, sizes, False) / windowed(k, sizes, False))

@@ -46,7 +46,7 @@ def explain_spark(
     if why is None:
         size = _cell(bound)
         lines.append(f"  before the shuffle: slices are cut and combined, {size} bytes per slice and key")
-        lines.append("    (a task whose rows hardly share slices and keys passes the rows on)")
+        lines.append("    (a task passes its rows on where that is cheaper)")
         lines += [] if found is None else [f"    {line}" for line in _combined(bound, found)]
     else:
         lines.append(f"  before the shuffle: rows pass as they are, since {why}")
