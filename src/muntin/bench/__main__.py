@@ -44,7 +44,7 @@ def main() -> None:
         if given.words == ["splits"]:
             return
     if not given.words or "panes-fig3" in given.words:
-        figure_3(console, min(given.rows, 200_000), given.rounds)
+        figure_3(console, given.rounds)
         if given.words == ["panes-fig3"]:
             return
     if not given.words or "panes-holistic" in given.words:
@@ -91,19 +91,19 @@ def compressed(console: Console, vehicles: float) -> None:
     )
 
 
-def figure_3(console: Console, rows: int, rounds: int) -> None:
+def figure_3(console: Console, rounds: int) -> None:
     """Paper 2, Figure 3: the time with panes over the time without, measured and predicted."""
     k = measured()
     shown = f"a = {k.a:.2f}, b = {k.b:.2f}, c = {k.c:.2f}, a' = {k.a_window:.2f}"
     shown += f", out = {k.out:.2f}, out' = {k.out_window:.2f} ns"
-    table = Table(title=f"Time with panes / without, measured (predicted); {rows:,} tuples, {rounds} rounds; {shown}")
+    table = Table(title=f"Time with panes / without, measured (predicted); {5 * rounds} rounds; {shown}")
     table.add_column("tuples/pane", justify="right")
     for count in panes.PANES:
         table.add_column(f"{count} panes", justify="right")
     wrong = 0
     for groups in (1, 10):
         for tuples in (tuples for tuples in panes.TUPLES if tuples >= groups):
-            found = [panes.measure(k, tuples, count, groups, rows, rounds) for count in panes.PANES]
+            found = [panes.measure(k, tuples, count, groups, rounds=5 * rounds) for count in panes.PANES]
             wrong += sum((ratio.measured < 1) != (ratio.predicted < 1) for ratio in found)
             cells = [f"{ratio.measured:.2f} ({ratio.predicted:.2f})" for ratio in found]
             table.add_row(f"{tuples}" if groups == 1 else f"{tuples}, {groups} groups", *cells)
