@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from muntin.aggregates import Bound
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Mode, NthSmallest, Quantile
-from muntin.aggregates.sketches import estimated
+from muntin.aggregates.sketches import PLACES, RANKS, SHIFT, estimates
 from muntin.slicing.codings import OTHERS, BoundedHitters, Registers
 from muntin.slicing.hitters import shared, sliding
 from muntin.slicing.ordinals import from_ordinal
@@ -50,6 +50,8 @@ def answered(bound: Bound, runs: Runs) -> pa.Array:
     if isinstance(aggregate, NthSmallest):
         found, _ = _selected(runs, np.full(len(n), aggregate.n - 1), enough)
         return to_arrow(from_ordinal(found, bound.types[0]), enough, bound.output)
+    if isinstance(aggregate, Registers):
+        return pa.array(_registers(runs), mask=~enough)
     if isinstance(aggregate, HeavyHitters) and shared(runs.lo, runs.hi):
         found_hits = _sliding(runs, aggregate)
         if found_hits is not None:
@@ -117,8 +119,6 @@ def _counted(bound: Bound, runs: Runs, n: Int64s, enough: npt.NDArray[np.bool_])
     values = values + low if back is None else back[values]
     counts = np.add.reduceat(counts, starts) if len(starts) else counts
     aggregate = bound.aggregate
-    if isinstance(aggregate, Registers):
-        return pa.array(estimated(window, values, len(lo)), mask=~enough)
     distinct = np.bincount(window, minlength=len(lo))
     if isinstance(aggregate, CountDistinct):
         return pa.array(distinct.astype(np.int64), mask=~enough)
@@ -132,6 +132,15 @@ def _counted(bound: Bound, runs: Runs, n: Int64s, enough: npt.NDArray[np.bool_])
     assert isinstance(aggregate, HeavyHitters)
     hits = np.flatnonzero(_reach(bound, window, values, counts, len(lo)) / n[window] >= aggregate.share)
     return _listed(bound, window[hits], values[hits], counts[hits], len(lo), enough)
+
+
+def _registers(runs: Runs) -> Int64s:
+    """About how many distinct values there are in each group of runs of codes."""
+    from muntin.kernels.registers import count_ranks
+
+    counts = np.zeros((len(runs.lo), RANKS), np.int64)
+    count_ranks(runs.values, runs.offset, runs.size, runs.lo, runs.hi, SHIFT, 1 << PLACES, counts)
+    return estimates(counts)
 
 
 def _listed(bound: Bound, window: Int64s, values: Int64s, counts: Int64s, windows: int, enough: Bools) -> pa.Array:
