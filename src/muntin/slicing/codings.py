@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from muntin.aggregates import Bound
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Quantile
-from muntin.aggregates.sketches import ApproxCountDistinct, ApproxQuantile, float_bits, registers, rounded
+from muntin.aggregates.sketches import PLACES, ApproxCountDistinct, ApproxQuantile, float_bits, registers, rounded
 from muntin.slicing.values import Column
 
-__all__ = ["OTHERS", "BoundedHitters", "Registers", "Sketched", "is_coded", "replaced", "source_of"]
+__all__ = ["OTHERS", "BoundedHitters", "Registers", "Sketched", "is_coded", "largest", "replaced", "source_of"]
 
 _MARK = "\x1f"  # between the name of a column and of its coding: no name that is typed has it
 OTHERS = np.iinfo(np.int64).max
@@ -72,6 +72,18 @@ def is_coded(name: str) -> bool:
     (False, True)
     """
     return _MARK in name
+
+
+def largest(name: str) -> int:
+    """How many values the summary of a coded column has at most; of buckets as many as 16 doublings have.
+
+    >>> largest("x\x1fmg20"), largest("x\x1fhll"), largest("x\x1fr6")
+    (21, 4096, 1024)
+    """
+    coding = name.partition(_MARK)[2]
+    if coding.startswith("mg"):
+        return int(coding[2:]) + 1
+    return 1 << PLACES if coding == "hll" else 16 << int(coding[1:])
 
 
 class Sketched:

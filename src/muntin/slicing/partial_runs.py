@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from muntin.aggregates.runs import HeavyHitters
 from muntin.aggregates.sketches import ApproxCountDistinct, ApproxQuantile
 from muntin.layout import BoundQuery
-from muntin.slicing.codings import OTHERS
+from muntin.slicing.codings import OTHERS, largest
 from muntin.slicing.runs import RunStore
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.values import Column
 
-__all__ = ["absorb_runs", "columns_of_runs", "is_summed", "needs_texts"]
+__all__ = ["absorb_runs", "columns_of_runs", "is_summed", "needs_texts", "summary_bytes"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -53,6 +53,11 @@ def columns_of_runs(sliced: Sliced, cells: Int64s, many: int, columns: Mapping[s
         found[f"values {name}"] = pa.ListArray.from_arrays(ends, pa.array(values) if shown is None else shown)
         found[f"upto {name}"] = pa.ListArray.from_arrays(ends, pa.array(upto))
     return found
+
+
+def summary_bytes(sliced: Sliced, rows: float) -> float:
+    """How large the summaries of a cell of so many rows may become."""
+    return sum(8 + 16 * min(rows, largest(name)) for name in _stores(sliced))
 
 
 def absorb_runs(sliced: Sliced, table: pa.Table, starts: Int64s, key: Int64s | None) -> None:

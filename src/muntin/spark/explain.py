@@ -11,6 +11,7 @@ from muntin.crossing import crossing
 from muntin.explain_costs import Statistics
 from muntin.layout import Layout, layout
 from muntin.slicing.batch import Decoder
+from muntin.slicing.partial_runs import summary_bytes
 from muntin.slicing.partials import Combiner, why_events
 from muntin.slicing.plan import is_sliced
 from muntin.slicing.sliced import Sliced
@@ -63,8 +64,12 @@ def _combined(bound: Layout, found: Statistics) -> list[str]:
     sliced, k = _sliced(bound), crossing()
     assert sliced is not None
     events = found.rate / sliced.slicer.per_second()
-    cells = found.keys * -math.expm1(-events / found.keys)
+    if found.groups is None:
+        cells = found.keys * -math.expm1(-events / found.keys)
+    else:
+        cells = found.groups(max(int(1e6 / sliced.slicer.per_second()), 1))
     row, partial = sum(map(_width, bound.schema.types)), Combiner(bound).partial_bytes
+    partial += round(summary_bytes(sliced, events / cells))
     before, after = (cost / events for cost in k.costs(events, cells, row, partial))
     pays = "panes pay, and are combined before the shuffle"
     if before >= after:

@@ -86,7 +86,8 @@ def stream(
     inner = bucket_spec(spec)
     bound = layout(inner, read.schema)
     wanted = Wanted(inner, bound.schema, emit, since or {})
-    packer = Packer(read, names, late, ticks=True, layout=combined(bound, late), crossing=crossing())
+    by = combined(bound, late)
+    packer = Packer(read, names, late, ticks=True, layout=by, crossing=None if by is None else crossing())
     rows = read.select(frame, finite=False).mapInArrow(packer, PACKED)
     # Without the column of the watermark the stateful stage drops no late rows on its own.
     rows = rows.withWatermark(NEWEST, "0 seconds").drop(NEWEST)
