@@ -17,8 +17,8 @@ __all__ = ["shared", "sliding"]
 
 Int64s = npt.NDArray[np.int64]
 
-# From how many runs in windows for each that there is. With 1,000 rows in a run and 5 runs in a window it took 1.3 times
-# as long as to sort them all, with 7 as long or 0.8, with 20 a fifth.
+# From how many runs in windows for each that there is. With 1,000 rows in a run and 5 runs in a window it took 1.3
+# times as long as to sort them all, with 7 as long or 0.8, with 20 a fifth.
 OFTEN = 6
 
 
