@@ -82,7 +82,8 @@ def cost_lines(bound: Layout, found: Statistics) -> list[str]:
     lines = [
         f"Cost of a window at {found.rate:,.6g} events per second of event time and {shown} (paper 2, section 3.3.1):"
     ]
-    lines.append(f"  a = {k.a:.2g}, b = {k.b:.2g}, c = {k.c:.2g}, a' = {k.a_window:.2g} ns, measured on this machine")
+    shown = f"a = {k.a:.2g}, b = {k.b:.2g}, c = {k.c:.2g}, a' = {k.a_window:.2g}"
+    lines.append(f"  {shown}; a group of a window {k.out:.2g}, without panes {k.out_window:.2g} ns; as measured here")
     for query in bound.queries:
         pane = cut(query.window)
         if pane is not None and query.window.measure is not Measure.COLUMN:

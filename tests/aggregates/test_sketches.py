@@ -9,14 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.aggregates.sketches import STANDARD_ERROR, rounded
-from muntin.slicing.bounded import pruned
+from muntin.slicing import runs
+from muntin.slicing.bounded import BoundedRuns, pruned
+from muntin.slicing.codings import OTHERS
 from muntin.slicing.engine import Slicing
-from muntin.slicing.runs import OTHERS
+from tests.slicing.test_engine import check, steps_of
+from tests.strategies import MIXES, specs, streams
 
 RNG = np.random.default_rng(7)
 FINITE = st.floats(1e-150, 1e150) | st.floats(-1e150, -1e-150) | st.just(0.0)
@@ -53,13 +56,17 @@ def skewed(rows: int, seed: int) -> npt.NDArray[np.int64]:
     return np.where(rng.random(rows) < 0.5, few, rng.integers(100, 2**40, rows))
 
 
-@pytest.mark.parametrize("share", [0.07, 0.05, 0.03])
-def test_heavy_hitters_keep_their_promise(share: float) -> None:
+@pytest.mark.parametrize(("share", "batch"), [(0.07, 40_000), (0.05, 40_000), (0.03, 40_000), (0.05, 700)])
+def test_heavy_hitters_keep_their_promise(share: float, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Summaries are made of whole slices, or merged batch by batch."""
+    monkeypatch.setattr(runs, "WAITING", batch)
     values = skewed(40_000, 1)
     times = np.arange(len(values))
     aggregate = mt.heavy_hitters("x", share, approx=True)
     spec = mt.over("ts").window("w", mt.sliding("20 ms", every="5 ms"), often=aggregate)
-    found = spec.apply({"ts": times, "x": values})
+    table, engine = pa.table({"ts": times, "x": values}), spec.engine()
+    parts = [engine.push(table.slice(start, batch)) for start in range(0, len(values), batch)]
+    found = pa.concat_tables([*parts, engine.flush()])
     left_out = 0
     for row in found.to_pylist():
         start, end = (int(np.datetime64(row["window"][side], "us").astype(np.int64)) for side in ("start", "end"))
@@ -90,6 +97,66 @@ def test_a_slice_keeps_a_bounded_number_of_values() -> None:
     slices = 5
     assert sizes[True] <= slices * (100 + 1)
     assert sizes[False] > 50 * sizes[True]
+
+
+def test_summaries_are_made_as_rows_come() -> None:
+    """No window is due, and yet rows do not pile up: what is held is bounded however many come."""
+    made = {
+        "q": mt.approx_quantile("x", 0.9),
+        "d": mt.approx_count_distinct("x"),
+        "h": mt.heavy_hitters("x", 0.1, approx=True),
+    }
+    sizes = {}
+    for rows in (200_000, 400_000):
+        engine: Any = mt.over("ts", by="k").window("w", mt.tumbling("1 hour"), **made).engine()
+        values = skewed(rows, 3)
+        for start in range(0, rows, 20_000):
+            end = start + 20_000
+            engine.push({"ts": np.arange(start, end), "k": np.arange(start, end) % 5, "x": values[start:end]})
+        stores = list(engine._sliced.runs.values())
+        assert len(stores) == 3
+        # Of each key 4,096 registers, 100 values and one more, and some tens of buckets for each of 40 doublings.
+        assert sum(store._live() for store in stores) < 5 * (4_096 + 101 + 40 * 64) + 3 * runs.WAITING
+        sizes[rows] = sum(store.nbytes for store in stores)
+    assert sizes[400_000] < 1.2 * sizes[200_000]
+    assert sizes[400_000] < 400_000 * 8  # one column of the rows would take as much
+
+
+@pytest.mark.parametrize("most", [1, 3, 20])
+def test_summaries_that_are_merged_again_and_again_lack_no_more_than_their_share(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "WAITING", 1)
+    rng = np.random.default_rng(most)
+    store, every = BoundedRuns(most), []
+    for _ in range(60):
+        values = rng.geometric(0.15, rng.integers(1, 40))
+        every.append(values)
+        if rng.random() < 0.5:
+            store.add(np.zeros(len(values), np.int64), None, values, None)
+        else:
+            one = np.zeros(1, np.int64)
+            store.take(one, None, *BoundedRuns(most).counted(np.zeros(len(values), np.int64), 1, values, None))
+    store._summarise(10**6)
+    assert len(store.slice) == 1
+    kept = dict(
+        zip(store._values[-store._live() :].tolist(), np.diff(store._upto[-store._live() :], prepend=0), strict=True)
+    )
+    taken = int(kept.pop(OTHERS, 0))
+    assert len(kept) <= most
+    true = Counter(np.concatenate(every).tolist())
+    assert sum(kept.values()) + taken == true.total()
+    for value, count in true.items():
+        assert 0 <= count - kept.get(value, 0) <= taken / (most + 1)
+
+
+@settings(max_examples=40)
+@given(specs(kinds=("sliding", "session"), mixes=(MIXES[3],)), st.data())
+def test_summaries_made_at_once_equal_the_reference(spec: mt.Spec, data: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "WAITING", 1)
+        steps = steps_of(data, data.draw(streams()))
+        check(spec, steps, tuple(data.draw(st.sets(st.integers(0, len(steps)), max_size=1))))
 
 
 @given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=60), min_size=1, max_size=4), st.integers(1, 8))

@@ -6,7 +6,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,35 +23,73 @@ print(partials[0][0], partials[1][0], sum(stats.cache_hits.values()), sum(stats.
 """
 COMPILED, LOADED = "6.0 4 0 1", "6.0 4 1 0"
 
+# To start Python and load Numba takes a second: one process has done so, and a child of it runs the script.
+FORKING = f"""
+import os, sys, traceback
+import numba, numpy, pyarrow, muntin.compile
+for folder in sys.stdin:
+    child = os.fork()
+    if not child:
+        os.environ["MUNTIN_CACHE_DIR"] = folder.rstrip("\\n")
+        try:
+            exec({SCRIPT!r})
+        except BaseException:
+            traceback.print_exc(file=sys.stdout)
+        sys.stdout.flush()
+        os._exit(0)
+    print(f"ended {{os.waitpid(child, 0)[1]}}", flush=True)
+"""
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+
 
 def start(folder: Path) -> subprocess.Popen[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    environment["MUNTIN_CACHE_DIR"] = str(folder)
+    given = environment() | {"MUNTIN_CACHE_DIR": str(folder)}
     command = [sys.executable, "-c", SCRIPT]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def run(folder: Path) -> str:
-    process = start(folder)
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    return out.strip()
+    return subprocess.Popen(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run() -> Iterator[Callable[[Path], str]]:
+    """What the script prints in a process that has compiled nothing yet."""
+    command = [sys.executable, "-c", FORKING]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, env=environment(), text=True, **pipes) as process:  # type: ignore[call-overload]
+
+        def told(folder: Path) -> str:
+            process.stdin.write(f"{folder}\n")
+            process.stdin.flush()
+            lines = [process.stdout.readline()]
+            while lines[-1] and not lines[-1].startswith("ended"):
+                lines.append(process.stdout.readline())
+            assert lines[-1] == "ended 0\n", lines
+            return "".join(lines[:-1]).strip()
+
+        yield told
+        process.stdin.close()
+
+
+Run = Callable[[Path], str]
+
+
+@pytest.fixture(scope="module")
+def filled(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cache") / "new" / "muntin"
     assert run(folder) == COMPILED
     return folder
 
 
-def test_a_second_process_loads(filled: Path) -> None:
+def test_a_second_process_loads(run: Run, filled: Path) -> None:
     assert stat.S_IMODE(filled.stat().st_mode) == 0o700
     assert not list(filled.glob("*.tmp"))
     assert run(filled) == LOADED
+    alone = start(filled)
+    assert alone.communicate(timeout=120)[0].strip() == LOADED
 
 
-def test_four_processes_at_once(tmp_path: Path) -> None:
+def test_four_processes_at_once(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "muntin"
     processes = [start(folder) for _ in range(4)]
     for process in processes:
@@ -90,14 +128,16 @@ def remove(path: Path) -> None:
     ],
     ids=lambda part: part if isinstance(part, str) else part.__name__,
 )  # fmt: skip
-def test_damage_heals(filled: Path, damage: Callable[[Path], None], suffix: str) -> None:
+def test_damage_heals(run: Run, filled: Path, damage: Callable[[Path], None], suffix: str) -> None:
     (found,) = [path for path in filled.rglob("muntin_kernel_*") if path.suffix == suffix]
     damage(found)
     assert run(filled) in (COMPILED, LOADED)
     assert run(filled) == LOADED
 
 
-def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_others_can_write_to_is_not_used(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tmp_path.chmod(0o777)
     monkeypatch.setenv("MUNTIN_CACHE_DIR", str(tmp_path))
     assert kernel_cache.folder() is None

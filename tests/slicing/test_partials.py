@@ -5,25 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muntin as mt
+from muntin.crossing import Crossing
 from muntin.layout import layout
 from muntin.reference import run
-from muntin.slicing import partials, slices
+from muntin.slicing import slices
 from muntin.slicing.engine import Slicing
 from muntin.slicing.partials import Combiner, absorb, why_events
 from tests.strategies import SCHEMA, cuts, rows_of, specs, streams, watermarks
 
 KINDS = ("tumbling", "sliding", "cumulative", "session")
-FIXED = (("n", "total", "low", "m4"), ("fsum", "first", "high", "ties"))
+# As in other tests, so that kernels are shared. Summaries are never cut: there are too few values.
+MIXES = (
+    ("n", "total", "low", "m4"),
+    ("fsum", "var", "first", "high", "ties"),
+    ("n", "about_f", "about_s", "about_x", "some_s"),
+)
+# Rows of a group from which on it pays: 3.
+CROSSING = Crossing(combine=10, give=90, take=100, row=40, pack=0)
 
 
 @settings(max_examples=120, deadline=None)
-@given(specs(kinds=KINDS, mixes=FIXED), st.data())
+@given(specs(kinds=KINDS, mixes=MIXES), st.data())
 def test_partials_equal_the_reference(spec: mt.Spec, data: Any) -> None:
     table = data.draw(streams())
     steps = data.draw(watermarks(data.draw(cuts(table))))
@@ -34,7 +43,6 @@ def test_partials_equal_the_reference(spec: mt.Spec, data: Any) -> None:
     assert isinstance(engine, Slicing)
     engine._fit(SCHEMA.empty_table())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partials, "_LEAST", 0)
         patch.setattr(slices, "SMALL", data.draw(st.sampled_from([0, slices.SMALL])))  # dense or sparse cells
         for i, (batch, watermark) in enumerate(steps):
             late: Counter[int] = Counter()
@@ -59,14 +67,29 @@ def test_many_rows_become_few_partials_and_few_rows_stay() -> None:
     spec = mt.over("ts", by="key").window("w", mt.tumbling("1 s"), total=mt.sum("x"))
     bound = layout(spec, pa.schema([("ts", pa.int64()), ("key", pa.string()), ("x", pa.int64())]))
     many = pa.table({"ts": list(range(1000)), "key": ["a", "b"] * 500, "x": [1] * 1000})
-    found = Combiner(bound).combine(many)
+    found = Combiner(bound, CROSSING).combine(many)
     assert found is not None
     assert found.select(["start", "key key", "n"]).to_pylist() == [
         {"start": 0, "key key": "a", "n": 500},
         {"start": 0, "key key": "b", "n": 500},
     ]
     few = pa.table({"ts": [1, 2, 2_000_000], "key": ["a", "b", "c"], "x": [1] * 3})
-    assert Combiner(bound).combine(few) is None
+    assert Combiner(bound, CROSSING).combine(few) is None
+    assert Combiner(bound).combine(few) is not None
+
+
+def test_summaries_cross_where_they_are_smaller_than_rows() -> None:
+    spec = mt.over("ts").window("w", mt.tumbling("1 s"), often=mt.heavy_hitters("x", 0.5, approx=True))
+    bound = layout(spec, pa.schema([("ts", pa.int64()), ("x", pa.int64())]))
+    rng = np.random.default_rng(2)
+    x = rng.integers(0, 2**60, 3_000)
+    all_differ = pa.table({"ts": np.arange(3_000), "x": x})
+    found = Combiner(bound, CROSSING).combine(all_differ)
+    assert found is not None
+    assert found.num_rows == 1
+    assert len(found["values x\x1fmg20"][0]) <= 21
+    few_in_each = all_differ.set_column(0, "ts", pa.array(np.arange(3_000) * 100_000))
+    assert Combiner(bound, CROSSING).combine(few_in_each) is None
 
 
 @pytest.mark.parametrize(
@@ -76,6 +99,10 @@ def test_many_rows_become_few_partials_and_few_rows_stay() -> None:
         (mt.over("ts").window("w", mt.tumbling("3 rows"), n=mt.count()), "found among events"),
         (mt.over("ts").window("w", mt.tumbling("1 s"), m=mt.median("x")), "no partial of fixed size"),
         (mt.over("ts").window("w", mt.tumbling("1 s"), m=mt.count("s")), "texts of 's'"),
+        (
+            mt.over("ts").window("w", mt.tumbling("1 s"), m=mt.mode("s"), d=mt.approx_count_distinct("s")),
+            "texts of 's'",
+        ),
     ],
 )
 def test_why_events_are_passed_on(spec: mt.Spec, why: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.kernels.selection import merge_runs
-from muntin.slicing import runs_tree
+from muntin.slicing import runs, runs_tree
 from muntin.slicing.runs import RunStore
 from muntin.slicing.runs_tree import RunTree
 from muntin.state.blob import pack, unpack
@@ -29,16 +29,23 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks from the beginning, and patches merged soon."""
     for name, value in (("LONG", 1), ("FIRST", 2), ("PATCHES", 2)):
         monkeypatch.setattr(runs_tree, name, value)
+    monkeypatch.setattr(runs, "WAITING", 3)
 
 
 class Driven:
-    """Slices of 10 µs in both stores, and all values beside."""
+    """Slices of 10 µs in both stores, and all values beside.
 
-    def __init__(self, eager: bool, keyed: bool) -> None:
-        self.eager, self.keyed = eager, keyed
-        self.lazy, self.tree = RunStore(), RunTree(eager)
+    "summed": rows do not wait in the tree. "taken": runs that were made elsewhere come in place of rows.
+    """
+
+    def __init__(self, eager: bool, keyed: bool, how: str = "") -> None:
+        self.eager, self.keyed, self.how = eager, keyed, how
+        self.lazy, self.tree = RunStore(), self._tree()
         self.rows: list[tuple[int, int, int]] = []
         self.newest, self.low = 0, -(10**9)
+
+    def _tree(self) -> RunTree:
+        return RunTree(self.eager, (lambda *runs: runs) if self.how else None)
 
     def add(self, times: np.ndarray, chance: np.random.Generator, distinct: int) -> None:
         times = np.maximum(times, self.low)
@@ -46,8 +53,15 @@ class Driven:
         key = chance.integers(0, 3, len(times)) if self.keyed else None
         values = chance.integers(0, distinct, len(times))
         valid = chance.random(len(times)) < 0.9
-        for store in (self.lazy, self.tree):
-            store.add(slices, key, values, valid)
+        self.lazy.add(slices, key, values, valid)
+        if self.how == "taken":
+            cells, at = np.unique(slices * 3 + (0 if key is None else key), return_inverse=True)
+            starts, owner = np.divmod(cells, 3)
+            self.tree.take(
+                starts, owner if self.keyed else None, *RunStore().counted(at.ravel(), len(cells), values, valid)
+            )
+        else:
+            self.tree.add(slices, key, values, valid)
         keys = np.zeros(len(times), np.int64) if key is None else key
         self.rows += [*zip(slices[valid].tolist(), keys[valid].tolist(), values[valid].tolist(), strict=True)]
         self.newest = max(self.newest, int(times.max()))
@@ -62,7 +76,7 @@ class Driven:
     def restart(self) -> None:
         state = unpack(pack(self.tree.dump()))
         assert pack(state) == pack(self.tree.dump())
-        self.tree = RunTree(self.eager)
+        self.tree = self._tree()
         self.tree.load(state)
 
     def ask(self, chance: np.random.Generator, windows: int) -> None:
@@ -92,12 +106,17 @@ STEPS = st.one_of(
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.booleans(), st.booleans(), st.sampled_from([4, 10**6]), st.integers(0, 2**32), st.lists(STEPS, max_size=14))
+@given(
+    st.tuples(st.booleans(), st.booleans(), st.sampled_from(["", "", "summed", "taken"])),
+    st.sampled_from([4, 10**6]),
+    st.integers(0, 2**32),
+    st.lists(STEPS, max_size=14),
+)
 def test_blocks_answer_as_slices_do(
-    eager: bool, keyed: bool, distinct: int, seed: int, steps: list[tuple[str, int, int]]
+    stores: tuple[bool, bool, str], distinct: int, seed: int, steps: list[tuple[str, int, int]]
 ) -> None:
     chance = np.random.default_rng(seed)
-    driven = Driven(eager, keyed)
+    driven = Driven(*stores)
     for step, count, reach in steps:
         if step == "push":
             driven.add(driven.newest + chance.integers(0, reach + 1, count), chance, distinct)
@@ -116,15 +135,15 @@ def test_a_long_window_needs_few_runs() -> None:
     slices = np.arange(0, 50_000, 10)
     tree.add(slices, None, chance.random(5000), None)
     tree.settle(50_000)
-    runs = tree._runs(np.zeros(1, np.int64), np.array([130]), np.array([49_930]))
-    assert runs.rows().tolist() == [4980]
-    assert len(runs.offset) < 120
+    found = tree._runs(np.zeros(1, np.int64), np.array([130]), np.array([49_930]))
+    assert found.rows().tolist() == [4980]
+    assert len(found.offset) < 120
     # A value that comes late is a run of its own, in its slice and in each block above.
     tree.add(np.array([20_000]), None, np.array([-1.0]), None)
     tree.settle(50_000)
-    runs = tree._runs(np.zeros(1, np.int64), np.array([130]), np.array([49_930]))
-    assert runs.rows().tolist() == [4981]
-    assert len(runs.offset) < 120
+    found = tree._runs(np.zeros(1, np.int64), np.array([130]), np.array([49_930]))
+    assert found.rows().tolist() == [4981]
+    assert len(found.offset) < 120
 
 
 def test_a_value_may_come_late_for_its_block_and_yet_be_the_newest() -> None:

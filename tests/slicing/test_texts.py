@@ -103,12 +103,16 @@ WINDOWS = {
 
 
 def many(rows: int, seconds: int, words: int = 50, keys: int = 4, since: int = 0, moments: int = 1_000) -> pa.Table:
-    """Rows spread evenly over some seconds, at as many moments, with a break after each second; texts of one length."""
+    """Rows spread evenly over some seconds, at as many moments, with a break after each second; texts of one length.
+
+    Of the types of other streams, and with some nulls in every batch: so they need no kernels of their own.
+    """
     random = np.random.default_rng(7)
     step = np.arange(rows) * moments // rows * seconds / moments
     time = ((since + step // 1 + step % 1 * 0.7) * 1_000_000).astype(np.int64)
     text = np.array([f"w{i:02}" for i in range(words)], object)[random.integers(0, words, rows)]
-    return pa.table({"ts": time, "key": np.arange(rows) % keys, "x": random.random(rows), "s": pa.array(text)})
+    x = pa.array(random.integers(0, 1_000, rows), mask=np.arange(rows) % 20 == 7)
+    return pa.table({"ts": time, "key": np.arange(rows) % keys, "x": x, "s": pa.array(text)})
 
 
 @pytest.mark.parametrize("by", [(), ("key",)], ids=["no key", "keys"])

@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 import muntin as mt
+from muntin.layout import layout
+from muntin.slicing.partials import why_events
 from muntin.spark.buckets import partition_of
 from muntin.spark.types import arrow_schema, spark_type
 from tests.spark.logs import spec_of, table
@@ -46,6 +48,21 @@ def test_aggregates_and_windows_of_ones_own(spark: Any) -> None:
     rows = table(2)
     spec = mt.over("ts", by="key").window("w", mt.session("6 ms"), span=Range("x"), n=mt.count())
     found = spec.apply(spark.createDataFrame(rows)).toArrow()
+    assert rows_of(found) == rows_of(spec.apply(rows, engine="reference"))
+
+
+def test_summaries_of_approximate_aggregates_cross_the_shuffle(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muntin.spark.batch.crossing", lambda: None)  # whatever it costs
+    rows = table(3)
+    made = {
+        "some": mt.heavy_hitters("s", share=0.3, approx=True),
+        "kinds": mt.approx_count_distinct("s"),
+        "mid": mt.approx_quantile("x", 0.5),
+    }
+    over = mt.over("ts", by="key").window("w", mt.sliding("8 ms", every="2 ms"), **made)
+    spec = over.window("v", mt.session("6 ms"), **made)
+    assert why_events(layout(spec, rows.schema)) is None
+    found = spec.apply(spark.createDataFrame(rows).repartition(3)).toArrow()
     assert rows_of(found) == rows_of(spec.apply(rows, engine="reference"))
 
 

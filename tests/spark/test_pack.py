@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import types as st
 
 import muntin as mt
+from muntin.crossing import Crossing
 from muntin.layout import layout
 from muntin.spark import ipc, pack
 from muntin.spark.source import TIME, Source
@@ -21,13 +22,15 @@ GIVEN = st.StructType(
         st.StructField("x", st.LongType()),
     ]
 )
+CROSSING = Crossing(combine=10, give=30, take=20, row=40, pack=0)
 SPEC = mt.over("ts", by="key").window("w", mt.tumbling("1 second"), n=mt.count(), total=mt.sum("x"))
 
 
 def blobs(times: np.ndarray, keys: np.ndarray, batch: int) -> list[dict[str, Any]]:
     """What a task gives for these rows, all of value 1."""
     source = Source(SPEC, GIVEN, arrow_schema(GIVEN), ("key", "x"))
-    packer = pack.Packer(source, (1, 2), late=False, ticks=True, layout=layout(SPEC, source.schema))
+    bound = layout(SPEC, source.schema)
+    packer = pack.Packer(source, (1, 2), late=False, ticks=True, layout=bound, crossing=CROSSING)
     rows = pa.table({TIME: times, "c0": keys, "c1": np.ones(len(times), np.int64)})
     return [row for out in packer(rows.to_batches(max_chunksize=batch)) for row in out.to_pylist()]
 

@@ -100,6 +100,8 @@ def test_explain_says_on_which_side_of_the_shuffle_rows_are_combined(spark: Any)
     spec = mt.over("t", by="i").window("w", mt.sliding("4 s", every="1 s"), top=mt.max("j"))
     many = spec.explain(frame, rate=10_000, keys=10)
     assert "a slice and key has about 1e+03 events: panes pay, and are combined before the shuffle" in many
+    assert "ns a row before it, " in many
+    assert "(formulas 3.1 and 3.3); it pays from " in many
     few = spec.explain(frame, rate=100, keys=100_000)
     assert "a slice and key has about 1 events: panes do not pay, so rows are combined after the shuffle" in few
     assert "panes do not pay, since a group has about 1 tuple in a pane" in few

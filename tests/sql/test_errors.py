@@ -106,6 +106,22 @@ def test_columns_and_frames_are_looked_up_with_their_place(text: str, told: str)
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SELECT DISTINCT max(price) FROM bids [WATTR ts RANGE 1 MINUTE]", "SELECT DISTINCT is valid SQL"),
+        ("SELECT max(price) FROM bids JOIN b ON bids.x = b.x [WATTR ts RANGE 1 MINUTE]", "JOIN is valid SQL"),
+    ],
+)
+def test_key_words_that_have_no_meaning_here_are_shown(text: str, told: str) -> None:
+    with pytest.raises(mt.SqlError, match=told) as caught:
+        mt.sql(text, bids=BIDS)
+    word = told.split(" is ")[0].split()[-1]
+    shown, mark = str(caught.value).splitlines()[-2:]
+    assert shown[mark.index("^") :].startswith(word)
+    assert mark.count("^") == len(word)
+
+
+@pytest.mark.parametrize(
     ("where", "told"),
     [
         ("price / (price - 5) > 1", "divides by zero. Write NULLIF"),

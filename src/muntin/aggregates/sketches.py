@@ -18,15 +18,24 @@ import numpy.typing as npt
 from muntin.aggregates.runs import CountDistinct, Quantile
 from muntin.errors import SpecError
 
-__all__ = ["ApproxCountDistinct", "ApproxQuantile", "estimated", "registers", "rounded", "text_hash"]
+__all__ = [
+    "ApproxCountDistinct",
+    "ApproxQuantile",
+    "estimated",
+    "estimates",
+    "register_of",
+    "registers",
+    "rounded",
+    "text_hash",
+]
 
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 PLACES = 12  # bits of a hash that choose the register: 4,096 of them, for a standard error of 1.04 / 64
 STANDARD_ERROR = 1.04 / math.sqrt(1 << PLACES)
-_RANKS = 64 - PLACES + 1  # the largest rank: all other bits of the hash are 0
-_SHIFT = 6  # bits for a rank in a code
+RANKS = 64 - PLACES + 2  # those of a register: 0 where it is empty, and as many as there are other bits and one more
+SHIFT = 6  # bits for a rank in a code
 
 
 def rounded(values: npt.NDArray[Any], bits: int) -> Floats:
@@ -112,31 +121,48 @@ def registers(values: Int64s) -> Int64s:
     rest = found << np.uint64(PLACES)
     # The exponent of a float tells the first bit that is 1; 11 bits are cut off, so that rounding moves none up.
     first = np.frexp((rest >> np.uint64(11)).astype(np.float64))[1].astype(np.int64)
-    rank = np.minimum(np.where(first > 0, 54 - first, _RANKS), _RANKS)
-    return np.asarray(place << _SHIFT | rank)
+    rank = np.minimum(np.where(first > 0, 54 - first, RANKS - 1), RANKS - 1)
+    return np.asarray(place << SHIFT | rank)
+
+
+def register_of(codes: Int64s) -> Int64s:
+    """The registers of codes.
+
+    >>> register_of(np.array([3618 << 6 | 2])).tolist()
+    [3618]
+    """
+    return codes >> SHIFT
 
 
 def estimated(window: Int64s, codes: Int64s, windows: int) -> Int64s:
     """How many distinct values there are in each window, from its codes, sorted within each window.
 
-    The estimator of Ertl (New cardinality estimation algorithms for HyperLogLog sketches, 2017), which needs no tables
-    and is right for few values and for many.
-
     >>> codes = np.unique(registers(np.arange(10_000)))
     >>> int(estimated(np.zeros(len(codes), np.int64), codes, 1)[0])
     9945
     """
-    place, rank = codes >> _SHIFT, codes & ((1 << _SHIFT) - 1)
+    place, rank = register_of(codes), codes & ((1 << SHIFT) - 1)
     last = np.ones(len(codes), np.bool_)  # of a register the largest rank counts, and stands last
     last[:-1] = (window[1:] != window[:-1]) | (place[1:] != place[:-1])
-    wide = _RANKS + 1
-    counts = (
-        np.bincount(window[last] * wide + rank[last], minlength=windows * wide).reshape(windows, wide).astype(float)
-    )
-    many = float(1 << PLACES)
-    counts[:, 0] = many - counts[:, 1:].sum(axis=1)
-    z = many * _tau(1 - counts[:, _RANKS] / many)
-    for k in range(_RANKS - 1, 0, -1):
+    counts = np.bincount(window[last] * RANKS + rank[last], minlength=windows * RANKS).reshape(windows, RANKS)
+    counts[:, 0] = (1 << PLACES) - counts[:, 1:].sum(axis=1)
+    return estimates(counts)
+
+
+def estimates(counts: Int64s) -> Int64s:
+    """How many distinct values there are, from how many registers have each rank; a row for each window.
+
+    The estimator of Ertl (New cardinality estimation algorithms for HyperLogLog sketches, 2017), which needs no tables
+    and is right for few values and for many.
+
+    >>> empty = np.zeros((1, RANKS), np.int64)
+    >>> empty[0, 0] = 4_096
+    >>> estimates(empty).tolist()
+    [0]
+    """
+    many, largest = float(1 << PLACES), RANKS - 1
+    z = many * _tau(1 - counts[:, largest] / many)
+    for k in range(largest - 1, 0, -1):
         z = 0.5 * (z + counts[:, k])
     z += many * _sigma(counts[:, 0] / many)
     return np.asarray(np.rint(many * many / (2 * math.log(2)) / z), np.int64)

@@ -7,7 +7,7 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench import compression, panes, rolling, spans, splits, store
+from muntin.bench import compression, panes, panes_holistic, rolling, spans, splits, store
 from muntin.bench.engine import WORKLOADS, measure
 from muntin.costs import measured
 
@@ -44,8 +44,12 @@ def main() -> None:
         if given.words == ["splits"]:
             return
     if not given.words or "panes-fig3" in given.words:
-        figure_3(console, min(given.rows, 200_000), given.rounds)
+        figure_3(console, given.rounds)
         if given.words == ["panes-fig3"]:
+            return
+    if not given.words or "panes-holistic" in given.words:
+        holistic(console, min(given.rows, 200_000), given.rounds)
+        if given.words == ["panes-holistic"]:
             return
     table = Table(title=f"{given.rows:,} rows; ratios to the floor of the same run, median of {given.rounds} rounds")
     for name in ("workload", "× floor", "at least", "M rows/s", "results/s", "state bytes"):
@@ -87,19 +91,39 @@ def compressed(console: Console, vehicles: float) -> None:
     )
 
 
-def figure_3(console: Console, rows: int, rounds: int) -> None:
+def figure_3(console: Console, rounds: int) -> None:
     """Paper 2, Figure 3: the time with panes over the time without, measured and predicted."""
     k = measured()
-    shown = f"a = {k.a:.2f}, b = {k.b:.2f}, c = {k.c:.2f}, a' = {k.a_window:.2f} ns"
-    table = Table(title=f"Time with panes / without, measured (predicted); {rows:,} tuples, {rounds} rounds; {shown}")
+    shown = f"a = {k.a:.2f}, b = {k.b:.2f}, c = {k.c:.2f}, a' = {k.a_window:.2f}"
+    shown += f", out = {k.out:.2f}, out' = {k.out_window:.2f} ns"
+    table = Table(title=f"Time with panes / without, measured (predicted); {5 * rounds} rounds; {shown}")
     table.add_column("tuples/pane", justify="right")
     for count in panes.PANES:
         table.add_column(f"{count} panes", justify="right")
+    wrong = 0
     for groups in (1, 10):
         for tuples in (tuples for tuples in panes.TUPLES if tuples >= groups):
-            found = [panes.measure(k, tuples, count, groups, rows, rounds) for count in panes.PANES]
+            found = [panes.measure(k, tuples, count, groups, rounds=5 * rounds) for count in panes.PANES]
+            wrong += sum((ratio.measured < 1) != (ratio.predicted < 1) for ratio in found)
             cells = [f"{ratio.measured:.2f} ({ratio.predicted:.2f})" for ratio in found]
             table.add_row(f"{tuples}" if groups == 1 else f"{tuples}, {groups} groups", *cells)
+    console.print(table)
+    console.print(f"whether panes pay is predicted wrong in {wrong} cells")
+
+
+def holistic(console: Console, rows: int, rounds: int) -> None:
+    """Paper 2, section 3.3.2: sliding heavy hitters and sketches without panes, with them, and differentially."""
+    table = Table(title=f"M tuples/s, {rows:,} tuples, 1,000 in a pane, median of {rounds} rounds")
+    for name in ("aggregate", "panes in a window", "without", "with panes", "×", "differential", "×"):
+        table.add_column(name, justify="left" if name == "aggregate" else "right")
+    for name in panes_holistic.AGGREGATES:
+        for count in panes_holistic.PANES:
+            found = panes_holistic.measure(name, count, rows, rounds=rounds)
+            last = ["-", "-"]
+            if found.differential is not None:
+                last = [f"{found.differential:.2f}", f"{found.differential / found.without:.2f}"]
+            ratio = f"{found.panes / found.without:.2f}"
+            table.add_row(name, str(count), f"{found.without:.2f}", f"{found.panes:.2f}", ratio, *last)
     console.print(table)
 
 

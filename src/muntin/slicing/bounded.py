@@ -1,19 +1,28 @@
-"""Runs of at most so many values per slice and key: the summary of Misra and Gries (1982), which merges.
+"""Runs of bounded size per slice and key, which merge: what is left of the runs of approximate aggregates.
+
+For distinct values the largest rank of each register; for quantiles the buckets, which are few by themselves; for heavy
+hitters at most so many values, the summary of Misra and Gries (1982).
 
 Of more values only the most frequent stay; from each of their counts is taken what the first of those that go had. What
 was taken in all stands as one more value behind the others, so that the number of rows stays exact. With k values kept,
-k + 1 had at least as much as each lost, so what a count may lack is at most 1 / (k + 1) of what was taken; sums over
-several slices lack at most the same share of their sum (Agarwal et al., Mergeable summaries, 2012).
+k + 1 had at least as much as each lost, so what a count may lack is at most 1 / (k + 1) of what was taken. Sums over
+several slices, and summaries that are merged and cut again, lack at most the same share of their sum (Agarwal et al.,
+Mergeable summaries, 2012).
 """
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import numpy.typing as npt
 
-from muntin.slicing.runs import OTHERS, RunStore
+from muntin.aggregates import Bound
+from muntin.aggregates.sketches import register_of
+from muntin.slicing.codings import OTHERS, Registers, is_coded
+from muntin.slicing.runs import Cut, RunStore
 
-__all__ = ["BoundedRuns", "pruned"]
+__all__ = ["BoundedRuns", "cut_of", "largest_ranks", "pruned"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -26,12 +35,15 @@ def pruned(values: Int64s, upto: Int64s, offsets: Int64s, most: int) -> tuple[In
     (True, [1, 8])
     """
     sizes = np.diff(np.append(offsets, len(values)))
-    large = sizes > most
+    others = values == OTHERS
+    lost = others[offsets + sizes - 1]  # runs that lost something before
+    large = sizes - lost > most
     if not large.any():
         return values, upto, offsets
     run = np.repeat(np.arange(len(sizes)), sizes)
     counts = np.diff(upto, prepend=0)
     counts[offsets] = upto[offsets]
+    counts[others] = 0
     order = np.lexsort((-counts, run))
     less = np.zeros(len(sizes), np.int64)
     less[large] = counts[order[offsets[large] + most]]  # the most frequent of those that go
@@ -39,8 +51,9 @@ def pruned(values: Int64s, upto: Int64s, offsets: Int64s, most: int) -> tuple[In
     total = upto[offsets + sizes - 1]
     stay = left > 0
     kept = np.bincount(run[stay], minlength=len(sizes))
+    lost |= large
     # One more place behind each run that lost something.
-    sizes = kept + large
+    sizes = kept + lost
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     found, rows = np.full(int(sizes.sum()), OTHERS), np.zeros(int(sizes.sum()), np.int64)
     before = np.concatenate([[0], np.cumsum(kept)[:-1]])
@@ -48,20 +61,45 @@ def pruned(values: Int64s, upto: Int64s, offsets: Int64s, most: int) -> tuple[In
     found[at] = values[stay]
     sums = np.concatenate([[0], np.cumsum(left[stay])])
     rows[at] = sums[1:] - np.repeat(sums[before], kept)
-    last = starts[large] + kept[large]
-    rows[last] = total[large]
+    last = starts[lost] + kept[lost]
+    rows[last] = total[lost]
     return found, rows, starts
 
 
+def largest_ranks(values: Int64s, upto: Int64s, offsets: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Runs of codes of registers and ranks with the largest rank of each register only.
+
+    >>> codes = np.array([1 << 6 | 3, 1 << 6 | 5, 2 << 6 | 1, 2 << 6 | 4])
+    >>> [part.tolist() for part in largest_ranks(codes, np.array([2, 3, 4, 1]), np.array([0, 3]))]
+    [[69, 129, 132], [3, 4, 1], [0, 2]]
+    """
+    last = np.ones(len(values), np.bool_)
+    register = register_of(values)
+    last[:-1] = register[1:] != register[:-1]
+    last[offsets[1:] - 1] = True
+    before = np.concatenate([[0], np.cumsum(last)])
+    return values[last], upto[last], before[offsets]
+
+
+def _as_they_are(values: Int64s, upto: Int64s, offsets: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    return values, upto, offsets
+
+
+def cut_of(bound: Bound) -> Cut | None:
+    """What makes the runs of an aggregate's column smaller; None where nothing may be left out of them."""
+    if isinstance(bound.aggregate, Registers):
+        return largest_ranks
+    return _as_they_are if is_coded(bound.aggregate.columns[0]) else None
+
+
 class BoundedRuns(RunStore):
-    """Runs of one column, of bounded size."""
+    """Runs of one column, of at most so many values."""
 
     def __init__(self, most: int) -> None:
-        super().__init__()
-        self._most = most
+        super().__init__(functools.partial(pruned, most=most))
 
     def _counted_runs(self, values: Int64s, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        return pruned(*super()._counted_runs(np.minimum(values, OTHERS - 1), starts, ends), self._most)
+        return super()._counted_runs(np.minimum(values, OTHERS - 1), starts, ends)
 
     def ordinals(self) -> list[Int64s]:
         """All values that are held."""

@@ -15,12 +15,14 @@ import pyarrow as pa
 
 from muntin.aggregates import Bound
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Quantile
-from muntin.aggregates.sketches import ApproxCountDistinct, ApproxQuantile, float_bits, registers, rounded
+from muntin.aggregates.sketches import PLACES, ApproxCountDistinct, ApproxQuantile, float_bits, registers, rounded
 from muntin.slicing.values import Column
 
-__all__ = ["BoundedHitters", "Registers", "Sketched", "replaced", "source_of"]
+__all__ = ["OTHERS", "BoundedHitters", "Registers", "Sketched", "is_coded", "largest", "replaced", "source_of"]
 
 _MARK = "\x1f"  # between the name of a column and of its coding: no name that is typed has it
+OTHERS = np.iinfo(np.int64).max
+"""Stands behind the values of a run whose size is bounded, for the rows of those that went."""
 
 
 class Registers(CountDistinct):
@@ -63,12 +65,33 @@ def source_of(name: str) -> str:
     return column if not mark or coding.startswith("mg") else name
 
 
+def is_coded(name: str) -> bool:
+    """Whether a column is coded, and so has summaries of bounded size.
+
+    >>> is_coded("city"), is_coded("city\\x1fhll")
+    (False, True)
+    """
+    return _MARK in name
+
+
+def largest(name: str) -> int:
+    """How many values the summary of a coded column has at most; of buckets as many as 16 doublings have.
+
+    >>> largest("x\x1fmg20"), largest("x\x1fhll"), largest("x\x1fr6")
+    (21, 4096, 1024)
+    """
+    coding = name.partition(_MARK)[2]
+    if coding.startswith("mg"):
+        return int(coding[2:]) + 1
+    return 1 << PLACES if coding == "hll" else 16 << int(coding[1:])
+
+
 class Sketched:
     """The coded columns that some aggregates need."""
 
     def __init__(self, bounds: Iterable[Bound]) -> None:
         names = {bound.aggregate.columns[0] for bound in bounds if bound.aggregate.columns}
-        self._names = sorted(name for name in names if _MARK in name)
+        self._names = sorted(filter(is_coded, names))
 
     def added(self, given: Mapping[str, Column], ranked: Mapping[str, Column]) -> Mapping[str, Column]:
         """The columns of a batch, as they are and with ranks of texts, and those that are coded."""

@@ -9,29 +9,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.fused import fused
+from muntin.kernels.values import starts_of
 from muntin.layout import Layout
 from muntin.slicing.batch import Decoder
 from muntin.slicing.engine import Slicing
 from muntin.slicing.keys import _Numbers
+from muntin.slicing.partial_runs import absorb_runs, columns_of_runs, is_summed, needs_texts
 from muntin.slicing.plan import is_sliced, way
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.slices import FIRST, LAST, N
 from muntin.windows import Cumulative, Session, Sliding
 
-__all__ = ["Combiner", "absorb", "combining_pays", "joined", "why_events"]
+if TYPE_CHECKING:
+    from muntin.crossing import Crossing
+
+__all__ = ["Combiner", "absorb", "joined", "why_events"]
 
 Int64s = npt.NDArray[np.int64]
 
 START = "start"
 NEWEST = b"newest"
 """In the metadata of a table of partials: the time of the newest event."""
-_LEAST = 2  # events per cell: with fewer, events are as small as partials
 
 
 def why_events(layout: Layout) -> str | None:
@@ -48,9 +53,9 @@ def why_events(layout: Layout) -> str | None:
         return "events go by the time of arrival"
     if spec.spans is not None:
         return "events have a duration, and partials of slices do not tell which of them go on"
-    texts = Decoder(layout).interners
-    if texts:
-        return f"the texts of {next(iter(texts))!r} are numbered in each place on its own"
+    for text in Decoder(layout).interners:
+        if needs_texts(layout.queries, text):
+            return f"the texts of {text!r} are numbered in each place on its own"
     for query in layout.queries:
         if not is_sliced(query.window):
             return f"the windows of {query.name!r} are found among events"
@@ -60,24 +65,15 @@ def why_events(layout: Layout) -> str | None:
             aggregate = bound.aggregate
             if not aggregate.commutative:
                 return f"{name!r} of {query.name!r} is {aggregate!r}, which is not commutative"
-            if way(bound, spec.time is None) != "cells":
+            if way(bound, spec.time is None) != "cells" and not is_summed(aggregate):
                 return f"{name!r} of {query.name!r} is {aggregate!r}, which has no partial of fixed size"
     return None
 
 
-def combining_pays(events: float, cells: float) -> bool:
-    """Whether rows are combined before the shuffle: else a partial goes for each, which is as much or more.
-
-    This is where the cost of panes is decided for certain (paper 2, section 3.3.1, cases 1 and 2): by what is there.
-
-    >>> combining_pays(events=100, cells=90), combining_pays(events=100, cells=10)
-    (False, True)
-    """
-    return cells * _LEAST <= events
-
-
 class Combiner:
     """Turns tables of rows into tables of partials, one row per slice and key.
+
+    With what a `crossing` costs, only where that is cheaper than to pass the rows on (paper 2, section 3.3.1).
 
     >>> import muntin as mt
     >>> from muntin.layout import layout
@@ -88,8 +84,8 @@ class Combiner:
     ([0, 1000000], [3, 1])
     """
 
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
+    def __init__(self, layout: Layout, crossing: Crossing | None = None) -> None:
+        self._layout, self._crossing = layout, crossing
         self._decoder = Decoder(layout)
         self._sliced = Sliced(layout, list(range(len(layout.queries))), self._decoder.interners)
         # With the first and last times of each key: they are parted by key later.
@@ -98,7 +94,7 @@ class Combiner:
         """How many rows of the last table there were for each slice and key."""
 
     def combine(self, table: pa.Table) -> pa.Table | None:
-        """The partials of some rows, none of which is to be rejected; None where they would be hardly fewer."""
+        """The partials of some rows, none of which is to be rejected; None where it is cheaper to pass the rows on."""
         batch, rejected = self._decoder.decode(table, None)
         assert not len(rejected)
         if not len(batch):
@@ -116,10 +112,14 @@ class Combiner:
         numbers = _Numbers()
         ids = numbers.ids(cell, None)
         self.shared = len(batch) / numbers.size
-        if not combining_pays(len(batch), numbers.size):
+        row, partial = table.nbytes / len(table), self.partial_bytes
+        if self._crossing is not None and not self._crossing.pays(len(batch), numbers.size, row, partial):
             return None
         state = self._fused.new(numbers.size)
-        self._fused.update_cells(state, ids, batch.time, batch.order, batch.values)
+        sliced = self._sliced
+        sliced.texts.meet()
+        values = sliced.sketched.added(batch.values, sliced.texts.ranked(batch.values))
+        self._fused.update_cells(state, ids, batch.time, batch.order, values)
         known = numbers.known[: numbers.size]
         columns: dict[str, pa.Array] = {START: pa.array(starts[known // wide])}
         if batch.key is not None:
@@ -127,7 +127,19 @@ class Combiner:
             columns |= {f"key {name}": array for name, array in named}
         columns["n"] = pa.array(state[N])
         columns |= {f"p{i}": pa.array(column) for i, column in enumerate(state) if i != N}
-        return pa.table(columns, metadata={NEWEST: str(batch.newest)})
+        if sliced.has_runs:
+            columns |= columns_of_runs(sliced, ids, numbers.size, values)
+        found = pa.table(columns, metadata={NEWEST: str(batch.newest)})
+        if sliced.has_runs and self._crossing is not None:
+            # How large summaries are is only known now.
+            each = found.nbytes / numbers.size
+            return found if self._crossing.pays(len(batch), numbers.size, row, each) else None
+        return found
+
+    @property
+    def partial_bytes(self) -> int:
+        """The bytes of a partial of fixed size, with its slice and key; a key counts as a number."""
+        return sum(slot.itemsize for slot in self._fused.slots) + 8 + 8 * len(self._layout.spec.by)
 
 
 def joined(tables: list[pa.Table]) -> pa.Table:
@@ -159,6 +171,7 @@ def absorb(engine: Slicing, table: pa.Table) -> Counter[int]:
         kept = np.flatnonzero(starts >= sliced._needed)
         starts, partials = starts[kept], [column[kept] for column in partials]
         key = None if key is None else key[kept]
+        table = table.take(pa.array(kept)) if sliced.has_runs else table
         if not len(starts):
             return late
     low, high = int(starts.min()), int(starts.max())
@@ -171,6 +184,10 @@ def absorb(engine: Slicing, table: pa.Table) -> Counter[int]:
     _merge(sliced, cells, partials)
     if slices.spans is not None:
         slices.spans.merge(slices.starts.searchsorted(starts, "right") - 1, partials[FIRST], partials[LAST])
+    if sliced.has_runs:
+        inside = np.empty(len(starts), np.int64)
+        starts_of(slices.starts, starts, inside)
+        absorb_runs(sliced, table, inside, key)
     sliced.store.touch(starts, low, high, sliced._keys)
     sliced.newest = high if sliced.newest is None else max(sliced.newest, high)
     return late

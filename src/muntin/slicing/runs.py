@@ -2,12 +2,15 @@
 
 One store serves all holistic aggregates of one column. Rows wait until a window needs their slice; then each key's
 rows of a slice are sorted once, and windows are answered from the runs of their slices without merging them.
+
+Runs of approximate aggregates are summaries of bounded size. There rows wait only until they are as many as the
+summaries are long; then all keys' rows are counted at once and merged into the summaries of their slices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +18,20 @@ import pyarrow as pa
 
 from muntin.aggregates import Bound
 from muntin.aggregates.runs import CountDistinct, HeavyHitters, Median, Mode, NthSmallest, Quantile
-from muntin.aggregates.sketches import estimated
 from muntin.slicing.codings import BoundedHitters, Registers
-from muntin.slicing.hitters import shared, sliding
-from muntin.slicing.ordinals import Counting, from_ordinal, ordinal
-from muntin.slicing.values import to_arrow
+from muntin.slicing.ordinals import Counting, ordinal
+from muntin.slicing.ranges_fold import spread
+from muntin.slicing.runs_answers import Runs, answered
 
-__all__ = ["OTHERS", "RunStore", "by_runs"]
-
-OTHERS = np.iinfo(np.int64).max
-"""Stands behind the values of a run whose size is bounded, for the rows of those that went."""
+__all__ = ["Cut", "RunStore", "by_runs"]
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Cut = Callable[[Int64s, Int64s, Int64s], tuple[Int64s, Int64s, Int64s]]
+"""Makes runs smaller: values, rows up to each, and where each run begins."""
+
+WAITING = 1 << 15  # rows from which on it is worth merging them into summaries; the bytes of some columns of a batch
+_LATEST = np.iinfo(np.int64).max
 
 
 def by_runs(bound: Bound) -> bool:
@@ -36,24 +40,6 @@ def by_runs(bound: Bound) -> bool:
     type_ = bound.types[0] if bound.types else None
     numbers = type_ is not None and (pa.types.is_primitive(type_) or pa.types.is_boolean(type_))
     return type(bound.aggregate) in known and numbers and not pa.types.is_decimal(type_)
-
-
-class Runs(NamedTuple):
-    """Groups of runs: group g has the runs lo[g] to hi[g], each from its offset on in values and rows up to each."""
-
-    values: Int64s
-    upto: Int64s
-    offset: Int64s
-    size: Int64s
-    lo: Int64s
-    hi: Int64s
-
-    def rows(self) -> Int64s:
-        """The number of rows in each group."""
-        low, high = (int(self.lo.min()), int(self.hi.max())) if len(self.lo) else (0, 0)
-        ends = np.zeros(high - low + 1, np.int64)
-        np.cumsum(self.upto[self.offset[low:high] + self.size[low:high] - 1], out=ends[1:])
-        return ends[self.hi - low] - ends[self.lo - low]
 
 
 class Spare:
@@ -74,9 +60,15 @@ class Spare:
 
 
 class RunStore:
-    """The values of one column in slices: rows that wait, and runs of those that are sorted."""
+    """The values of one column in slices: rows that wait, and runs of those that are sorted.
 
-    def __init__(self) -> None:
+    With a `cut` runs are summaries of bounded size, and rows do not wait for windows.
+    """
+
+    def __init__(self, cut: Cut | None = None) -> None:
+        self._cut = cut
+        self._unmerged = self._merged_size = 0
+        """Rows and values of runs since runs of the same slice were merged, and how many values there were then."""
         self._waiting: list[tuple[Int64s, Int64s | None, Int64s]] = []
         self.slice: Int64s = np.empty(0, np.int64)
         """The start of the slice that each run belongs to; runs are in the order of key, then slice."""
@@ -102,6 +94,87 @@ class RunStore:
             key = None if key is None else key[valid]
         if len(slices):
             self._waiting.append((slices, key, ordered))
+            self._summarise(len(slices))
+
+    def take(self, slices: Int64s, keys: Int64s | None, sizes: Int64s, values: Int64s, upto: Int64s) -> None:
+        """Runs that were made elsewhere, one after the other: the slice, the key and the size of each."""
+        some = np.flatnonzero(sizes)
+        if not len(some):
+            return
+        keys = np.zeros(len(slices), np.int64) if keys is None else keys
+        offsets = np.cumsum(sizes) - sizes + len(self._values)
+        order = some[np.lexsort((slices[some], keys[some]))]
+        placed = slices[order], keys[order], offsets[order], sizes[order]
+        self._append(*placed)
+        self._keep(values, upto)
+        self._came(*placed)
+        self._summarise(len(values))
+
+    def counted(
+        self, cells: Int64s, many: int, values: npt.NDArray[Any], valid: Bools | None
+    ) -> tuple[Int64s, Int64s, Int64s]:
+        """Rows as runs, one for each of so many cells: their sizes, values, and rows up to each; none is kept."""
+        ordered = ordinal(values)
+        if valid is not None:
+            cells, ordered = cells[valid], ordered[valid]
+        sizes = np.zeros(many, np.int64)
+        if not len(cells):
+            return sizes, ordered, ordered
+        order = np.argsort(cells, kind="stable")
+        cells, ordered = cells[order], ordered[order]
+        starts = np.concatenate([[0], np.flatnonzero(cells[1:] != cells[:-1]) + 1])
+        found, upto, offsets = self._counted_runs(ordered, starts, np.append(starts[1:], len(cells)))
+        sizes[cells[starts]] = np.diff(np.append(offsets, len(found)))
+        return sizes, found, upto
+
+    def _came(self, slices: Int64s, keys: Int64s, offsets: Int64s, sizes: Int64s) -> None:
+        """Runs made elsewhere have come; a store of slices alone has nothing more to do."""
+
+    def _summarise(self, more: int) -> None:
+        """Merge what came into the summaries of its slices and keys, once it is as much as they are."""
+        self._unmerged += more
+        if self._cut is None or self._unmerged < max(WAITING, self._merged_size):
+            return
+        RunStore.settle(self, _LATEST)
+        joined = self._joined_runs((self.slice, self.key, self._offset, self._size), 2)
+        if joined is not None:
+            self.slice, self.key, self._offset, self._size = joined
+        self._unmerged, self._merged_size = 0, self._live()
+        if self._merged_size < len(self._values) // 2:
+            self._compact()
+
+    def _joined_runs(self, columns: tuple[Int64s, ...], least: int) -> tuple[Int64s, ...] | None:
+        """Place, key, offset and size of runs, those of one place and key as one where they are at least so many."""
+        same = (columns[0][1:] == columns[0][:-1]) & (columns[1][1:] == columns[1][:-1])
+        if not same.any():
+            return None
+        group = np.concatenate([[0], np.cumsum(~same)])
+        many = np.bincount(group)[group] >= least
+        if not many.any():
+            return None
+        one = self._merged(*(column[many] for column in columns))
+        joined = [np.concatenate([column[~many], fresh]) for column, fresh in zip(columns, one, strict=True)]
+        order = np.lexsort((joined[0], joined[1]))
+        return tuple(column[order] for column in joined)
+
+    def _merged(self, place: Int64s, key: Int64s, offset: Int64s, size: Int64s) -> tuple[Int64s, ...]:
+        """Runs of the same place and key as one; they are in order."""
+        from muntin.kernels.selection import merge_runs
+
+        if not len(place):
+            return place, key, offset, size
+        starts = np.concatenate([[0], np.flatnonzero((place[1:] != place[:-1]) | (key[1:] != key[:-1])) + 1])
+        ends = np.append(starts[1:], len(place))
+        total = int(size.sum())
+        values, upto = np.empty(total, np.int64), np.empty(total, np.int64)
+        at = np.empty(len(starts), np.int64)
+        filled = merge_runs(self._values, self._upto, offset, size, starts, ends, values, upto, at)
+        values, upto = values[:filled], upto[:filled]
+        if self._cut is not None:
+            values, upto, at = self._cut(values, upto, at)
+        base = len(self._values)
+        self._keep(values, upto)
+        return place[starts], key[starts], at + base, np.diff(np.append(at, len(values)))
 
     def settle(self, before: int) -> None:
         """Sort the rows that wait in slices which start before a time into runs."""
@@ -161,7 +234,8 @@ class RunStore:
         self._keep(distinct, upto)
 
     def _counted_runs(self, values: Int64s, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        return self._counting.runs(values, starts, ends)
+        found = self._counting.runs(values, starts, ends)
+        return found if self._cut is None else self._cut(*found)
 
     def _keep(self, values: Int64s, upto: Int64s) -> None:
         self._values = self._spare[4].after(self._values, values)
@@ -225,8 +299,7 @@ class RunStore:
         return int(self._size.sum())
 
     def _compact(self) -> None:
-        offsets = np.concatenate([[0], np.cumsum(self._size)])
-        index = np.repeat(self._offset - offsets[:-1], self._size) + np.arange(offsets[-1])
+        index, offsets = spread(self._offset, self._size)
         self._values, self._upto, self._offset = self._values[index], self._upto[index], offsets[:-1].copy()
 
     def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
@@ -255,20 +328,7 @@ class RunStore:
 
     def answer(self, bound: Bound, key: Int64s, start: Int64s, end: Int64s) -> pa.Array:
         """One aggregate for many windows of keys, from the runs of the slices between two times."""
-        runs = self._runs(key, start, end)
-        n = runs.rows()
-        aggregate = bound.aggregate
-        enough = n >= aggregate.least
-        if isinstance(aggregate, Quantile):
-            return _quantiles(bound, runs, n, enough, aggregate.share)
-        if isinstance(aggregate, NthSmallest):
-            found, _ = _selected(runs, np.full(len(n), aggregate.n - 1), enough)
-            return to_arrow(from_ordinal(found, bound.types[0]), enough, bound.output)
-        if isinstance(aggregate, HeavyHitters) and shared(runs.lo, runs.hi):
-            found_hits = _sliding(runs, aggregate)
-            if found_hits is not None:
-                return _listed(bound, *found_hits, len(n), enough)
-        return _counted(bound, runs, n, enough)
+        return answered(bound, self._runs(key, start, end))
 
     def _runs(self, key: Int64s, start: Int64s, end: Int64s) -> Runs:
         """The runs of some windows."""
@@ -285,113 +345,3 @@ def between(keys: Int64s, places: Int64s, key: Int64s, place: Int64s) -> Int64s:
     found = np.empty(len(key), np.int64)
     find_runs(keys, places, np.ascontiguousarray(key), np.ascontiguousarray(place), found)
     return found
-
-
-def _selected(runs: Runs, rank: Int64s, enough: npt.NDArray[np.bool_]) -> tuple[Int64s, Int64s]:
-    from muntin.kernels.selection import select
-
-    found, following = np.zeros(len(rank), np.int64), np.zeros(len(rank), np.int64)
-    some = np.flatnonzero(enough)
-    low, high = np.zeros(len(some), np.int64), np.zeros(len(some), np.int64)
-    lo, hi = runs.lo[some], runs.hi[some]
-    select(runs.values, runs.upto, runs.offset, runs.size, lo, hi, rank[some], low, high)
-    found[some], following[some] = low, high
-    return found, following
-
-
-def _quantiles(bound: Bound, runs: Runs, n: Int64s, enough: npt.NDArray[np.bool_], share: float) -> pa.Array:
-    place = share * np.maximum(n - 1, 0)
-    below = np.floor(place)
-    weight = place - below
-    low, high = _selected(runs, below.astype(np.int64), enough)
-    a, b = (from_ordinal(part, bound.types[0]).astype(np.float64) for part in (low, high))
-    with np.errstate(invalid="ignore", over="ignore"):
-        mixed = a * (1 - weight) + b * weight
-    return pa.array(np.where((weight == 0) | (a == b), a, mixed), pa.float64(), mask=~enough)
-
-
-def _counted(bound: Bound, runs: Runs, n: Int64s, enough: npt.NDArray[np.bool_]) -> pa.Array:
-    """Aggregates that look at every distinct value of a window."""
-    lo, hi = runs.lo, runs.hi
-    many = hi - lo
-    entry = np.repeat(lo - np.concatenate([[0], np.cumsum(many)[:-1]]), many) + np.arange(int(many.sum()))
-    window = np.repeat(np.arange(len(lo)), many)
-    sizes = runs.size[entry]
-    index = np.repeat(runs.offset[entry] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes) + np.arange(
-        int(sizes.sum())
-    )
-    upto = runs.upto[index]
-    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])[sizes > 0] if len(sizes) else np.empty(0, np.int64)
-    counts = np.diff(upto, prepend=0)
-    counts[first] = upto[first]
-    window, values = np.repeat(window, sizes), runs.values[index]
-    # Window and value as one number: half the time of sorting by one, then by the other.
-    back: Int64s | None = None
-    low = int(values.min()) if len(values) else 0
-    width = int(values.max()) - low + 1 if len(values) else 1
-    if width * max(len(lo), 1) < 1 << 62:
-        both = window * width + (values - low)
-    else:
-        back, ranks = np.unique(values, return_inverse=True)
-        low, width = 0, len(back)
-        both = window * width + ranks
-    if isinstance(bound.aggregate, CountDistinct):
-        both.sort()  # vectorised, 10 times as fast as finding the order
-    else:
-        order = np.argsort(both, kind="stable")  # runs are sorted already: they are merged
-        both, counts = both[order], counts[order]
-    opens = np.ones(len(both), np.bool_)
-    opens[1:] = both[1:] != both[:-1]
-    starts = np.flatnonzero(opens)
-    window, values = np.divmod(both[starts], width)
-    values = values + low if back is None else back[values]
-    counts = np.add.reduceat(counts, starts) if len(starts) else counts
-    aggregate = bound.aggregate
-    if isinstance(aggregate, Registers):
-        return pa.array(estimated(window, values, len(lo)), mask=~enough)
-    distinct = np.bincount(window, minlength=len(lo))
-    if isinstance(aggregate, CountDistinct):
-        return pa.array(distinct.astype(np.int64), mask=~enough)
-    if isinstance(aggregate, Mode):
-        # the most frequent first, equally frequent ones by value: then the first of each window
-        best = np.lexsort((values, -counts, window))
-        heads = best[np.concatenate([[0], np.cumsum(distinct)[:-1]])[distinct > 0]]
-        found = np.zeros(len(lo), np.int64)
-        found[distinct > 0] = values[heads]
-        return to_arrow(from_ordinal(found, bound.types[0]), enough, bound.output)
-    assert isinstance(aggregate, HeavyHitters)
-    hits = np.flatnonzero(_reach(bound, window, values, counts, len(lo)) / n[window] >= aggregate.share)
-    return _listed(bound, window[hits], values[hits], counts[hits], len(lo), enough)
-
-
-def _listed(bound: Bound, window: Int64s, values: Int64s, counts: Int64s, windows: int, enough: Bools) -> pa.Array:
-    """Heavy hitters as lists: the most frequent first, then by value."""
-    order = np.lexsort((values, -counts, window))
-    window, values, counts = window[order], values[order], counts[order]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(window, minlength=windows))])
-    shown = to_arrow(from_ordinal(values, bound.types[0]), None, bound.types[0])
-    pairs = pa.StructArray.from_arrays([shown, pa.array(counts)], fields=list(bound.output.value_type))
-    listed = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs).cast(bound.output)
-    return listed.take(pa.array(np.arange(windows), mask=~enough))
-
-
-def _sliding(runs: Runs, aggregate: HeavyHitters) -> tuple[Int64s, Int64s, Int64s] | None:
-    """Heavy hitters of windows that have many runs in common."""
-    low, high = int(runs.lo.min()), int(runs.hi.max())
-    sizes, offsets = runs.size[low:high], runs.offset[low:high]
-    before = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    index = np.repeat(offsets - before, sizes) + np.arange(int(sizes.sum()))
-    upto = runs.upto[index]
-    counts = np.diff(upto, prepend=0)
-    counts[before[sizes > 0]] = upto[before[sizes > 0]]
-    return sliding(runs.values[index], counts, sizes, runs.lo - low, runs.hi - low, aggregate, OTHERS)
-
-
-def _reach(bound: Bound, window: Int64s, values: Int64s, counts: Int64s, windows: int) -> npt.NDArray[Any]:
-    """How often each value may have come: as counted, and in runs of bounded size as much more as may be lacking."""
-    if not isinstance(bound.aggregate, BoundedHitters):
-        return counts
-    others = values == OTHERS
-    taken = np.zeros(windows, np.int64)
-    taken[window[others]] = counts[others]
-    return np.where(others, -1, counts + taken[window] // (bound.aggregate.most + 1))

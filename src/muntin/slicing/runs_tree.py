@@ -22,10 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from muntin.aggregates import Bound
-from muntin.slicing.bounded import BoundedRuns
+from muntin.slicing.bounded import BoundedRuns, cut_of
 from muntin.slicing.codings import BoundedHitters
 from muntin.slicing.ranges_fold import spread
-from muntin.slicing.runs import Runs, RunStore, between
+from muntin.slicing.runs import Cut, RunStore, between
+from muntin.slicing.runs_answers import Runs
 
 __all__ = ["RunTree", "run_store"]
 
@@ -39,10 +40,11 @@ PATCHES = 8  # runs of one slice or block from which on they are merged
 
 
 def run_store(kind: str, bound: Bound) -> RunStore:
-    """The runs of the column of an aggregate, in the store of a kind; those of bounded size are never many."""
+    """The runs of the column of an aggregate, in the store of a kind; heavy hitters are never many."""
     if isinstance(bound.aggregate, BoundedHitters):
         return BoundedRuns(bound.aggregate.most)
-    return RunStore() if kind == "lazy" else RunTree(kind == "eager")
+    cut = cut_of(bound)
+    return RunStore(cut) if kind == "lazy" else RunTree(kind == "eager", cut)
 
 
 class Level:
@@ -81,8 +83,8 @@ class RunTree(RunStore):
     With `eager` blocks are made as soon as their slices are settled, else when a window has many runs.
     """
 
-    def __init__(self, eager: bool = True) -> None:
-        super().__init__()
+    def __init__(self, eager: bool = True, cut: Cut | None = None) -> None:
+        super().__init__(cut)
         self._eager = eager
         self._shift: int | None = None
         self._levels: list[Level] = []
@@ -129,6 +131,27 @@ class RunTree(RunStore):
                 level.add(runs.slice, runs.key, runs._offset + len(self._values), runs._size)
                 self._keep(runs._values, runs._upto)
 
+    def take(self, slices: Int64s, keys: Int64s | None, sizes: Int64s, values: Int64s, upto: Int64s) -> None:
+        """Runs that were made elsewhere; where a block was built, they go into it as well."""
+        self._check()
+        super().take(slices, keys, sizes, values, upto)
+        self._note()
+
+    def _came(self, slices: Int64s, keys: Int64s, offsets: Int64s, sizes: Int64s) -> None:
+        low, high = int(slices.min()), int(slices.max())
+        if self._top is not None and low <= self._top:
+            self._late += len(slices)
+        self._top = high if self._top is None else max(self._top, high)
+        for i, level in enumerate(self._levels):
+            block = slices >> self._width(i)
+            if level.built is not None and (late := block < level.built).any():
+                level.add(block[late], keys[late], offsets[late], sizes[late])
+
+    def _summarise(self, more: int) -> None:
+        self._check()
+        super()._summarise(more)
+        self._note()
+
     def _width(self, level: int) -> int:
         assert self._shift is not None
         return self._shift + FAN_SHIFT * level
@@ -162,42 +185,16 @@ class RunTree(RunStore):
             level.built = upto
             below = level.columns
 
-    def _merged(self, block: Int64s, key: Int64s, offset: Int64s, size: Int64s) -> tuple[Int64s, ...]:
-        """Runs of the same block and key as one; they are in order."""
-        from muntin.kernels.selection import merge_runs
-
-        if not len(block):
-            return block, key, offset, size
-        starts = np.concatenate([[0], np.flatnonzero((block[1:] != block[:-1]) | (key[1:] != key[:-1])) + 1])
-        ends = np.append(starts[1:], len(block))
-        total = int(size.sum())
-        values, upto = np.empty(total, np.int64), np.empty(total, np.int64)
-        at = np.empty(len(starts), np.int64)
-        filled = merge_runs(self._values, self._upto, offset, size, starts, ends, values, upto, at)
-        base = len(self._values)
-        self._keep(values[:filled], upto[:filled])
-        return block[starts], key[starts], at + base, np.diff(np.append(at, filled))
-
     def _merge_patches(self) -> None:
         """Slices and blocks with many runs get one."""
         self._late = 0
-        for level in (None, *self._levels):
-            columns = (self.slice, self.key, self._offset, self._size) if level is None else level.columns
-            same = (columns[0][1:] == columns[0][:-1]) & (columns[1][1:] == columns[1][:-1])
-            if not same.any():
-                continue
-            group = np.concatenate([[0], np.cumsum(~same)])
-            many = np.bincount(group)[group] >= PATCHES
-            if not many.any():
-                continue
-            one = self._merged(*(column[many] for column in columns))
-            joined = [np.concatenate([column[~many], fresh]) for column, fresh in zip(columns, one, strict=True)]
-            order = np.lexsort((joined[0], joined[1]))
-            columns_ = [column[order] for column in joined]
-            if level is None:
-                self.slice, self.key, self._offset, self._size = columns_
-            else:
-                level.put(*columns_)
+        joined = self._joined_runs((self.slice, self.key, self._offset, self._size), PATCHES)
+        if joined is not None:
+            self.slice, self.key, self._offset, self._size = joined
+        for level in self._levels:
+            joined = self._joined_runs(level.columns, PATCHES)
+            if joined is not None:
+                level.put(*joined)
 
     # -- answering -------------------------------------------------------------------------------------------------
 

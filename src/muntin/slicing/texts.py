@@ -166,6 +166,27 @@ class Texts:
             found[name] = Column(pa.int64(), values, column.valid)
         return found
 
+    # -- from place to place -----------------------------------------------------------------------------------------
+
+    def from_ranks(self, name: str, ranks: Int64s, null: int) -> pa.Array | None:
+        """The texts of ranks in runs of a column; None where its values are no ranks."""
+        if (column := source_of(name)) not in self._words:
+            return None
+        valid = ranks != null
+        if not valid.any():
+            return pa.nulls(len(ranks), pa.string())
+        return self._words[column].decode(self._order[column][np.where(valid, ranks, 0)], valid)
+
+    def to_ranks(self, name: str, texts: pa.ChunkedArray, null: int) -> Int64s | None:
+        """The way back from `from_ranks`; what is held follows where texts are new."""
+        if (column := source_of(name)) not in self._words:
+            return None
+        words = self._words[column]
+        codes = words.encode(texts)
+        self.meet()
+        ranks = words.ranks()[codes] if len(words) else codes
+        return np.where(np.asarray(texts.is_valid()), ranks, null)
+
     # -- on the way out ----------------------------------------------------------------------------------------------
 
     def shown(self, bound: Bound, found: pa.Array) -> pa.Array:

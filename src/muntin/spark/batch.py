@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from muntin.crossing import crossing
 from muntin.engine import make
 from muntin.layout import Layout, layout
 from muntin.slicing.engine import Slicing
@@ -49,7 +50,7 @@ def apply_batch(spec: Spec, frame: DataFrame, engine: str, names: tuple[int, ...
     bound = layout(spec, read.schema, finite=True)
     results = spark_schema(bound.results, frame.schema, spec.by)
     by = None if engine == "reference" or why_events(bound) is not None else bound
-    packer = Packer(read, names, late=False, ticks=False, layout=by)
+    packer = Packer(read, names, late=False, ticks=False, layout=by, crossing=None if by is None else crossing())
     finite = _Finite(bound, engine)
     rows = read.select(frame, finite=True).mapInArrow(packer, PACKED)
     return rows.groupBy("bucket").applyInArrow(lambda table: finite(table), results)

@@ -7,10 +7,12 @@ import math
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from muntin.crossing import crossing
 from muntin.explain_costs import Statistics
 from muntin.layout import Layout, layout
 from muntin.slicing.batch import Decoder
-from muntin.slicing.partials import combining_pays, why_events
+from muntin.slicing.partial_runs import summary_bytes
+from muntin.slicing.partials import Combiner, why_events
 from muntin.slicing.plan import is_sliced
 from muntin.slicing.sliced import Sliced
 from muntin.spark.rows import prepared
@@ -45,8 +47,8 @@ def explain_spark(
     if why is None:
         size = _cell(bound)
         lines.append(f"  before the shuffle: slices are cut and combined, {size} bytes per slice and key")
-        lines.append("    (a task whose rows hardly share slices and keys passes the rows on)")
-        lines += [] if found is None else [f"    {_combined(bound, found)}"]
+        lines.append("    (a task passes its rows on where that is cheaper)")
+        lines += [] if found is None else [f"    {line}" for line in _combined(bound, found)]
     else:
         lines.append(f"  before the shuffle: rows pass as they are, since {why}")
     shown = "1 bucket, since there is no key" if count == 1 and not spec.by else f"{count} buckets of keys"
@@ -57,16 +59,25 @@ def explain_spark(
     return "\n".join(lines)
 
 
-def _combined(bound: Layout, found: Statistics) -> str:
+def _combined(bound: Layout, found: Statistics) -> list[str]:
     """Whether slices are combined before the shuffle or after it, as far as statistics tell."""
-    sliced = _sliced(bound)
+    sliced, k = _sliced(bound), crossing()
     assert sliced is not None
     events = found.rate / sliced.slicer.per_second()
-    cells = found.keys * -math.expm1(-events / found.keys)
-    each = f"a slice and key has about {events / cells:.3g} events"
-    if combining_pays(events, cells):
-        return f"{each}: panes pay, and are combined before the shuffle"
-    return f"{each}: panes do not pay, so rows are combined after the shuffle"
+    if found.groups is None:
+        cells = found.keys * -math.expm1(-events / found.keys)
+    else:
+        cells = found.groups(max(int(1e6 / sliced.slicer.per_second()), 1))
+    row, partial = sum(map(_width, bound.schema.types)), Combiner(bound).partial_bytes
+    partial += round(summary_bytes(sliced, events / cells))
+    before, after = (cost / events for cost in k.costs(events, cells, row, partial))
+    pays = "panes pay, and are combined before the shuffle"
+    if before >= after:
+        pays = "panes do not pay, so rows are combined after the shuffle"
+    each = f"{before:.3g} ns a row before it, {after:.3g} after (formulas 3.1 and 3.3)"
+    numbers = f"{row} bytes a row, {partial} a partial: {each}"
+    least = f"it pays from {k.least(row, partial):.2g} on"
+    return [f"a slice and key has about {events / cells:.3g} events: {pays}", f"{numbers}; {least}"]
 
 
 def _sliced(bound: Layout) -> Sliced | None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin.crossing import Crossing
 from muntin.frames import normalise
 from muntin.layout import Layout
 from muntin.slicing.partials import Combiner, joined
@@ -64,6 +65,8 @@ class Packer:
     """Whether every bucket gets a blob, if only an empty one, so that all of them see every batch."""
     layout: Layout | None
     """What partials are made by; None where events are passed on."""
+    crossing: Crossing | None = None
+    """What decides whether they are made; None: they always are."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Blobs per bucket."""
@@ -77,7 +80,7 @@ class _Task:
         self._packer, self._source, self._labels = packer, packer.source, packer.labels
         types = [self._source.schema.field(name).type for name in self._source.spec.by]
         self._buckets = Buckets(types, len(self._labels)) if types and len(self._labels) > 1 else None
-        self._combiner = None if packer.layout is None else Combiner(packer.layout)
+        self._combiner = None if packer.layout is None else Combiner(packer.layout, packer.crossing)
         self._called = not packer.ticks
         self._tables: dict[int, list[pa.Table]] = {EVENTS: [], REJECTED: [], PARTIALS: [], UNJUDGED: []}
         self._clock = self._newest = self._passing = 0

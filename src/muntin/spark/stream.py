@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
+from muntin.crossing import crossing
 from muntin.errors import FrameError, SpecError
 from muntin.layout import Layout, layout
 from muntin.slicing.partials import why_events
@@ -93,7 +94,8 @@ def stream(
     inner = bucket_spec(spec)
     bound = layout(inner, read.schema)
     wanted = Wanted(inner, bound.schema, emit, since or {})
-    packer = Packer(read, names, late, ticks=True, layout=combined(bound, late))
+    by = combined(bound, late)
+    packer = Packer(read, names, late, ticks=True, layout=by, crossing=None if by is None else crossing())
     rows = read.select(frame, finite=False).mapInArrow(packer, PACKED)
     if read.judged_later:
         rows = _with_clock(rows, spec)

@@ -19,7 +19,7 @@ from muntin.errors import nearest
 from muntin.sql.names import AGGREGATES
 from muntin.sql.places import Place, error
 
-__all__ = ["BRACKETS", "DELAYS", "Clause", "Muntin", "TableWindow", "parsed"]
+__all__ = ["BRACKETS", "DELAYS", "Clause", "Muntin", "TableWindow", "parsed", "place_of_word"]
 
 BRACKETS = "muntin_brackets"
 """The argument of a table or of a GROUP BY that holds its windows: a list of lists of clauses."""
@@ -228,12 +228,25 @@ def parsed(text: str) -> exp.Expr:
         told = problem.errors[0]
         end = sum(len(line) + 1 for line in text.split("\n")[: told["line"] - 1]) + told["col"] - 1
         place = Place(max(end - len(told["highlight"] or " ") + 1, 0), end)
+        joined = place_of_word(text, "JOIN")
+        if joined is not None and joined.end < place.start:  # windows after it are no SQL of anyone's
+            raise error(text, joined, "JOIN is valid SQL that Muntin does not have. Join the frames first.") from None
         raise error(text, place, f"this is not SQL as Muntin reads it: {told['description']}.") from None
     except TokenError as problem:
         raise error(text, None, f"this is not SQL as Muntin reads it: {problem}") from None
     if len(found) != 1:
         raise error(text, None, f"{len(found)} statements were given; give one SELECT.")
     return found[0]
+
+
+def place_of_word(text: str, word: str) -> Place | None:
+    """Where a key word stands in a text; None where it does not.
+
+    >>> place_of_word("SELECT 'distinct', DISTINCT a", "DISTINCT")
+    Place(start=19, end=26)
+    """
+    found = (token for token in Muntin().tokenize(text) if token.text.upper() == word and "'" not in text[token.start])
+    return next(map(_place, found), None)
 
 
 def _place(token: Token) -> Place:

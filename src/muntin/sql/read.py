@@ -12,7 +12,7 @@ from sqlglot import exp
 from muntin.aggregates import Aggregate
 from muntin.errors import SpecError, nearest
 from muntin.spec import Spec, over
-from muntin.sql.dialect import BRACKETS, DELAYS, Clause, TableWindow, parsed
+from muntin.sql.dialect import BRACKETS, DELAYS, Clause, TableWindow, parsed, place_of_word
 from muntin.sql.expressions import FUNCTIONS, checked, columns_of, text_of
 from muntin.sql.functions import aggregate_of, called, is_aggregate, unknown
 from muntin.sql.names import AGGREGATES
@@ -134,7 +134,10 @@ class _Reader:
                 node = found[0] if isinstance(found, list) else found
                 place = node if isinstance(node, exp.Expr) else None
                 more = _HELP.get(arg, "")
-                raise self.fail(place, f"{name} is valid SQL that Muntin does not have. {more}".rstrip())
+                told = f"{name} is valid SQL that Muntin does not have. {more}".rstrip()
+                if place is None or place_of(place) is None:
+                    raise error(self.text, place_of_word(self.text, name.split()[-1]), told)
+                raise self.fail(place, told)
 
     def _source(self) -> exp.Table:
         given = self.tree.args.get("from_")
