@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muntin as mt
+from muntin import rolling_timed
 from muntin.kernels.final.lane_text import Op
 from muntin.rolling_lanes import op_for
 
@@ -187,15 +188,18 @@ def test_other_aggregates(agg: Any, final: str, window: int, every: int, values:
     every=st.integers(1, 33),
     align=st.integers(-40, 40),
     name=st.sampled_from(["min", "sum", "mean", "var"]),
-    final=st.sampled_from(["auto", "blocks", "rescan"]),
+    final=st.sampled_from(["auto", "blocks", "two_stacks", "subtract_on_evict", "rescan"]),
+    part=st.sampled_from([1, 3, 16_384]),
 )
 def test_windows_in_time_are_those_of_the_engine(
-    steps: list[int], window: int, every: int, align: int, name: str, final: str
+    steps: list[int], window: int, every: int, align: int, name: str, final: str, part: int
 ) -> None:
     times = np.cumsum(np.array([-20, *steps]))
     values = (np.arange(len(times)) * 7 % 11).astype(np.float64)
     agg = getattr(mt, name)
-    starts, found = mt.rolling(values, times=times, window=window, every=every, align=align, agg=agg, final=final)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rolling_timed, "PART", part)
+        starts, found = mt.rolling(values, times=times, window=window, every=every, align=align, agg=agg, final=final)
     sliding = mt.sliding(f"{window} us", every=f"{every} us", align=f"{align % every} us")
     spec = mt.over("ts").window("w", sliding, r=agg("x"))
     rows = spec.apply({"ts": times, "x": values}, engine="reference").to_pylist()

@@ -7,24 +7,19 @@ and kept beside the compiled kernels.
 from __future__ import annotations
 
 import functools
-import json
 import math
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from muntin.kernel_cache import folder
+from muntin.machine import keep, kept
 from muntin.panes import Pane
 
 __all__ = ["Constants", "Sizes", "constants", "measured", "paned", "windowed"]
-
-_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -125,30 +120,12 @@ def why_not(k: Constants, s: Sizes, differential: bool) -> str | None:
 @functools.cache
 def constants() -> Constants:
     """Those of this machine: as kept, else measured now (about a second) and kept."""
-    place = folder()
-    file = None if place is None else place / "costs.json"
-    kept = None if file is None else _kept(file)
-    if kept is not None:
-        return kept
-    found = measured()
-    if file is not None:
-        file.write_text(json.dumps({"format": _FORMAT, "machine": _machine(), **asdict(found)}))
-    return found
-
-
-def _machine() -> str:
-    """Which machine it is: a folder may be seen from several."""
-    return f"{platform.node()} {platform.machine()} {platform.processor()}"
-
-
-def _kept(file: Path) -> Constants | None:
     try:
-        tree = json.loads(file.read_text())
-        if (tree.pop("format"), tree.pop("machine")) != (_FORMAT, _machine()):
-            return None
-        return Constants(**{name: float(value) for name, value in tree.items()})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None  # none yet, or not what was written: measured anew
+        return Constants(**{name: float(value) for name, value in (kept("costs") or {}).items()})
+    except (TypeError, ValueError):  # none yet, or not what was written
+        found = measured()
+        keep("costs", asdict(found))
+        return found
 
 
 def measured(rows: int = 100_000, rounds: int = 7) -> Constants:

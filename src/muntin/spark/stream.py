@@ -16,7 +16,7 @@ from muntin.spark.pack import NEWEST, PACKED, Packer
 from muntin.spark.processor import OUTPUT, Processor
 from muntin.spark.session import check_state_store
 from muntin.spark.source import source
-from muntin.spark.step import Wanted, bucket_spec
+from muntin.spark.step import Wanted, bucket_spec, refuse_final
 from muntin.spark.types import spark_schema
 from muntin.spark.unpack import unpacked
 from muntin.spec import Spec
@@ -72,6 +72,7 @@ def stream(
     late: bool,
     emit: str = "final",
     since: dict[str, int] | None = None,
+    final: str = "auto",
 ) -> Stream:
     """The plan of a spec over a stream; `since` says from when windows are exact that were added later."""
     check_state_store(frame.sparkSession)
@@ -84,7 +85,8 @@ def stream(
     read = source(spec, frame, late=late)
     inner = bucket_spec(spec)
     bound = layout(inner, read.schema)
-    wanted = Wanted(inner, bound.schema, emit, since or {})
+    wanted = Wanted(inner, bound.schema, emit, since or {}, final)
+    refuse_final(bound, final, emit)
     packer = Packer(read, names, late, ticks=True, layout=combined(bound, late))
     rows = read.select(frame, finite=False).mapInArrow(packer, PACKED)
     # Without the column of the watermark the stateful stage drops no late rows on its own.
