@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ import muntin as mt
 from muntin import rolling_timed
 from muntin.kernels.final.lane_text import Op
 from muntin.rolling_lanes import op_for
+from tests.strategies import Order
 
 ODD = [math.nan, math.inf, -math.inf, 0.0, -0.0]
 FINALS = ("auto", "blocks", "two_stacks", "subtract_on_evict", "rescan", "daba")
@@ -36,24 +38,6 @@ class Span(mt.Aggregate):
 
     def lower(p: Any) -> Any:
         return p.high - p.low
-
-
-class Order(mt.Aggregate):
-    """A number of the order of values: not commutative."""
-
-    partial: ClassVar[dict[str, Any]] = {"code": int, "scale": int}
-    identity = (0, 1)
-    commutative = False
-    returns = int
-
-    def lift(value: Any) -> Any:
-        return int(value) % 97, 31
-
-    def combine(a: Any, b: Any) -> Any:
-        return (a.code * b.scale + b.code) % 1_000_003, a.scale * b.scale % 1_000_003
-
-    def lower(p: Any) -> Any:
-        return p.code
 
 
 def expected(agg: Any, values: list[Any], type_: pa.DataType) -> Any:
@@ -282,8 +266,12 @@ def test_errors_name_the_way_out() -> None:
 
 
 def test_explain_says_which_and_why() -> None:
-    values = np.arange(10.0)
-    assert mt.rolling(values, window=4, agg=mt.min, explain=True).startswith("blocks: ")
-    assert mt.rolling(values, window=4, every=3, agg=mt.min, explain=True).startswith("rescan: a window is at most")
-    own = mt.rolling(np.arange(10), window=4, agg=mt.sum("x"), explain=True)
-    assert own.startswith("blocks: ")
+    values = np.arange(10_000.0)
+    told = mt.rolling(values, window=1024, agg=mt.min, explain=True)
+    assert re.fullmatch(r"blocks: predicted \S+ [mµ]s, beside .*rescan \S+ [mµ]s.* \(1024 slides in a window\)\.", told)
+    assert "subtract_on_evict" not in told  # it may scan a window for each value
+    told = mt.rolling(values, window=4, every=4, agg=mt.min, explain=True)
+    assert told == "rescan: windows share nothing, so each is made from its values."
+    told = mt.rolling(values, window=64, agg=mt.var, explain=True)
+    assert told.startswith("blocks: predicted ")
+    assert mt.rolling(values, window=4, agg=mt.min, final="daba", explain=True) == "daba: as asked for."

@@ -54,10 +54,25 @@ FINALS = ("auto", *CARDS)
 
 
 class Choice(NamedTuple):
-    """An algorithm, and why it was chosen."""
+    """An algorithm, and why it was chosen; where costs decided, those of all that may be, in nanoseconds."""
 
     final: str
-    why: str
+    reason: str
+    costs: dict[str, float] | None = None
+    slides: float = 0
+
+    @property
+    def why(self) -> str:
+        """The reason, with the costs.
+
+        >>> Choice("blocks", "slides in a window", {"blocks": 2e6, "rescan": 5e6}, 4).why
+        'predicted 2 ms, beside rescan 5 ms (4 slides in a window)'
+        """
+        if self.costs is None:
+            return self.reason
+        others = sorted(self.costs.keys() - {self.final}, key=self.costs.__getitem__)
+        beside = ", ".join(f"{final} {ms(self.costs[final])}" for final in others)
+        return f"predicted {ms(self.costs[self.final])}, beside {beside} ({self.slides:.4g} {self.reason})"
 
 
 def check(final: str) -> str:
@@ -126,7 +141,7 @@ def chosen_for_values(shape: Shape, group: str, worst: bool) -> Choice:
         windows, slides = shape.windows * cuts, shape.window / shape.every * cuts
         terms = plain_terms(final, shape.values, windows, slides, shape.every == cuts and not shape.timed)
         costs[final] = predicted(group, final, terms)
-    return _cheapest(costs, f"{shape.window / shape.every:.4g} slides in a window")
+    return _cheapest(costs, shape)
 
 
 def chosen_for_cells(shape: Shape, inverse: bool) -> Choice:
@@ -146,13 +161,11 @@ def chosen_for_cells(shape: Shape, inverse: bool) -> Choice:
     costs = {"rescan": predicted("cells", "rescan", (0, each * shape.windows, shape.windows))}
     for final in ("blocks", *(["subtract_on_evict"] if inverse else [])):
         costs[final] = lifted + predicted("cells", final, (1, pieces, shape.windows))
-    return _cheapest(costs, f"{slides:.4g} slides in a window")
+    return _cheapest(costs, shape)
 
 
-def _cheapest(costs: dict[str, float], what: str) -> Choice:
-    best, *others = sorted(costs, key=costs.__getitem__)
-    beside = ", ".join(f"{final} {ms(costs[final])}" for final in others)
-    return Choice(best, f"predicted {ms(costs[best])}, beside {beside} ({what})")
+def _cheapest(costs: dict[str, float], shape: Shape) -> Choice:
+    return Choice(min(costs, key=costs.__getitem__), "slides in a window", costs, shape.window / shape.every)
 
 
 def refuse_final(final: str, cells: Fused, corrected: bool) -> None:

@@ -9,6 +9,8 @@ this was written on. Only their ratios decide.
 from __future__ import annotations
 
 import functools
+import math
+import operator
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -89,7 +91,7 @@ def predicted(group: str, algorithm: str, terms: tuple[float, ...]) -> float:
     >>> predicted("cells", "blocks", (1, 512, 4)) < predicted("cells", "rescan", (1, 4 * 512, 4))
     True
     """
-    return sum(cost * term for cost, term in zip(lines(group)[algorithm], terms, strict=True))
+    return math.fsum(map(operator.mul, lines(group)[algorithm], terms))
 
 
 @functools.cache
@@ -160,13 +162,13 @@ def _line(terms: npt.NDArray[np.float64], took: npt.NDArray[np.float64]) -> tupl
 
 
 def _seconds(run: Callable[[], object], least: float = 1e-4) -> float:
-    """How long one run takes, by as many as take long enough to be measured."""
-    started = time.perf_counter()
+    """How long one run takes, by as many as take long enough to be measured; what other processes do is left out."""
+    started = time.thread_time()
     count = 0
-    while count == 0 or time.perf_counter() - started < least:
+    while count == 0 or time.thread_time() - started < least:
         run()
         count += 1
-    return (time.perf_counter() - started) / count
+    return (time.thread_time() - started) / count
 
 
 def _plain(name: str, kind: str) -> Iterator[Point]:

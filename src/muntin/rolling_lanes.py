@@ -168,19 +168,17 @@ def _sliding(
         _kernel("blocks", op, headed)(column, heads, out, window, np.empty(window + 8, op.wide), *_finish(count))
 
 
-def ranged(op: Op, values: Array, lo: Ints, hi: Ints) -> Array:
+def ranged(op: Op, values: Array, lo: Ints, hi: Ints, out: Array | None = None) -> Array:
     """The values lo to hi of each range as one: their sum for a mean."""
-    out = np.empty(len(lo), op.wide)
+    out = np.empty(len(lo), op.wide) if out is None else out
     _kernel("ranges", op)(values, out, lo, hi, _empty(op), _marks())
     return out
 
 
-def over_panes(op: Op, slides: Array, heads: Array, window: int, final: str) -> Array:
+def over_panes(op: Op, slides: Array, heads: Array | None, window: int, final: str, out: Array) -> None:
     """Windows of so many slides, one with each, and of the head of the next where there are heads; a sum for a mean."""
     plain = Op("sum" if op.name == "mean" else op.name, op.wide, op.wide)
-    out = np.empty(len(slides) - window + 1, op.wide)
-    _sliding(plain, slides, heads if len(heads) else _none(op), window, 1, final, out, False)
-    return out
+    _sliding(plain, slides, _none(op) if heads is None else heads, window, 1, final, out, False)
 
 
 def _empty(op: Op) -> Any:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from muntin.kernels.columns import positions
 from muntin.kernels.final.lane_text import Op
 from muntin.rolling_frames import Frame, unordered
-from muntin.rolling_lanes import PART, over_panes, ranged
+from muntin.rolling_lanes import over_panes, ranged
 
 __all__ = ["over_times"]
 
@@ -24,7 +24,8 @@ Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_NONE: Array = np.empty(0)
+PART = 32_768
+"""Windows at a time: 16,384 took 6 % longer, 65,536 as well."""
 
 
 def over_times(op: Op, values: Array, before: Ints | None, frame: Frame, final: str, out: Array) -> Mask | None:
@@ -45,15 +46,18 @@ def over_times(op: Op, values: Array, before: Ints | None, frame: Frame, final: 
     else:
         parts = _shared(op, values, frame, final, out)
     empty: Mask | None = None
+    room = np.empty(0, np.int64)
     for at, lo, hi in parts:
-        counts = hi - lo if before is None else before[hi] - before[lo]
+        room = room if len(room) >= len(lo) else np.empty(len(lo), np.int64)
+        counts = room[: len(lo)]
+        np.subtract(*((hi, lo) if before is None else (before[hi], before[lo])), out=counts)
         some = out[at : at + len(lo)]
         if op.name == "mean":
             with np.errstate(all="ignore"):
                 np.divide(some, counts, out=some)
-        if not counts.all():
+        if counts.min() == 0:  # `all` takes four times as long
             empty = np.zeros(frame.count, np.bool_) if empty is None else empty
-            empty[at : at + len(lo)] = counts == 0
+            np.equal(counts, 0, out=empty[at : at + len(lo)])
     return empty
 
 
@@ -63,37 +67,42 @@ Parts = Iterator[tuple[int, Ints, Ints]]
 
 def _rescanned(op: Op, values: Array, frame: Frame, out: Array) -> Parts:
     lo, hi = frame.ranges()
-    out[:] = ranged(op, values, lo, hi)
+    ranged(op, values, lo, hi, out)
     yield 0, lo, hi
 
 
 def _pieced(op: Op, values: Array, frame: Frame, final: str, out: Array) -> Parts:
     """Only blocks take heads. For the others a slide is two pieces, so that every window has whole ones."""
     cuts, _, _ = frame.pieces()
-    out[:] = over_panes(op, ranged(op, values, cuts[:-1], cuts[1:]), _NONE, 2 * frame.slides + 1, final)[::2]
+    pieces = ranged(op, values, cuts[:-1], cuts[1:])
+    found = np.empty(len(pieces) - 2 * frame.slides, op.wide)
+    over_panes(op, pieces, None, 2 * frame.slides + 1, final, found)
+    out[:] = found[::2]
     yield 0, *frame.ranges()
 
 
 def _shared(op: Op, values: Array, frame: Frame, final: str, out: Array) -> Parts:
     """The windows of each part from its slides; what the next part shares with it is kept."""
-    count, size = frame.slides, max(PART, 8 * frame.slides)
+    count, size = frame.slides, min(max(PART, 8 * frame.slides), frame.count)
     edges, heads_end = _Edges(frame, 0), _Edges(frame, frame.slides * frame.every + frame.head)
-    cuts, ends = np.empty(size + count, np.int64), np.empty(size if frame.head else 0, np.int64)
+    cuts, slides = np.empty(count + size, np.int64), np.empty(count - 1 + size, op.wide)
+    heads = ends = None
+    if frame.head:
+        heads, ends = np.empty(size, op.wide), np.empty(size, np.int64)
     edges.write(cuts[:count], False)
-    slides = ranged(op, values, cuts[: count - 1], cuts[1:count])
+    ranged(op, values, cuts[: count - 1], cuts[1:count], slides[: count - 1])
     for at in range(0, frame.count, size):
         some = min(size, frame.count - at)
-        last, new = at + some == frame.count, cuts[count : count + some]
-        edges.write(new, last)
-        slides = np.concatenate([slides, ranged(op, values, cuts[count - 1 : count - 1 + some], new)])
-        heads, hi = _NONE, new
-        if frame.head:
-            hi = ends[:some]
+        last, hi = at + some == frame.count, cuts[count : count + some]
+        edges.write(hi, last)
+        ranged(op, values, cuts[count - 1 : count - 1 + some], hi, slides[count - 1 : count - 1 + some])
+        if heads is not None and ends is not None:
+            heads, hi = heads[:some], ends[:some]
             heads_end.write(hi, last)
-            heads = ranged(op, values, new, hi)
-        out[at : at + some] = over_panes(op, slides, heads, count, final)
+            ranged(op, values, cuts[count : count + some], hi, heads)
+        over_panes(op, slides[: count - 1 + some], heads, count, final, out[at : at + some])
         yield at, cuts[:some], hi
-        slides = slides[some:]
+        slides[: count - 1] = slides[some : some + count - 1].copy()
         cuts[:count] = cuts[some : some + count].copy()
 
 

@@ -1,11 +1,13 @@
 """`final="auto"` beside every fixed choice: arrays, windows over slices of several keys, and windows in rows.
 
-Rounds are interleaved, and a point's ratio is that of medians. Before the grid the machine is measured, once.
+Rounds are interleaved, and a point's ratio is that of the medians of the thread's time. Before the grid the
+machine is measured, once.
 """
 
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import muntin as mt
-from muntin.bench.rolling import Array, Call, seconds, spiky, values_of
+from muntin.bench.rolling import Array, Call, spiky, values_of
 from muntin.final import CARDS
 from muntin.final_costs import GROUPS, measured
 
@@ -74,17 +76,26 @@ def _array_point(name: str, values: Array, window: int, every: int, agg: Any, ti
     return _point(name, {final: call(final) for final in ("auto", *finals)}, rounds)
 
 
+def _seconds(run: Call) -> float:
+    """How long this thread takes: what other processes do meanwhile is left out."""
+    started = time.thread_time()
+    run()
+    return time.thread_time() - started
+
+
 def _point(name: str, calls: dict[str, Call], rounds: int) -> Point:
     """What is far off is measured once or twice only."""
-    first = {final: seconds(run) for final, run in calls.items()}  # loads kernels too: only what is far off is left out
+    first = {
+        final: _seconds(run) for final, run in calls.items()
+    }  # loads kernels too: only what is far off is left out
     slow = 50 * min(first.values())
-    first = {final: seconds(run) for final, run in calls.items() if final == "auto" or first[final] < slow}
+    first = {final: _seconds(run) for final, run in calls.items() if final == "auto" or first[final] < slow}
     fixed = min(took for final, took in first.items() if final != "auto")
     near = {final: calls[final] for final in first if final == "auto" or first[final] < 2 * fixed}
     taken: dict[str, list[float]] = {final: [] for final in near}
     for _ in range(rounds):
         for final, run in near.items():
-            taken[final].append(seconds(run))
+            taken[final].append(_seconds(run))
     typical = {final: statistics.median(times) for final, times in taken.items()}
     best = min((final for final in typical if final != "auto"), key=lambda final: typical[final])
     return Point(name, best, typical["auto"] / typical[best])

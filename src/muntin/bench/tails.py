@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -25,24 +25,26 @@ from muntin.fused import fused
 __all__ = ["steps", "tail"]
 
 
-@intrinsic
-def _ticks(context: Any) -> Any:
+def _read_counter(context: Any) -> Any:
     """The processor's counter."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(ir.IntType(64), [])
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.readcyclecounter"), [])
+        kind, inner = ir.FunctionType(ir.IntType(64), []), "llvm.readcyclecounter"
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, inner), [])  # type: ignore[no-untyped-call]
 
     return types.int64(), generate
 
 
-@njit(types.int64(), error_model="numpy")  # type: ignore[untyped-decorator]
+_ticks: Any = intrinsic(_read_counter)
+
+
+@njit(types.int64(), error_model="numpy")
 def _now():  # type: ignore[no-untyped-def]
     return _ticks()
 
 
 def _loop(kernel: Any) -> Any:
-    @njit(error_model="numpy")  # type: ignore[untyped-decorator]
+    @njit(error_model="numpy")
     def run(a, b, taken, mask, *rest):  # type: ignore[no-untyped-def]
         for i in range(len(a)):
             before = _ticks()
@@ -69,7 +71,8 @@ def steps(final: str, window: int, count: int, rounds: int = 5) -> npt.NDArray[n
         if not i:  # that was to compile
             began = _now(), time.perf_counter_ns()
     ticks, nanoseconds = _now() - began[0], time.perf_counter_ns() - began[1]
-    return taken * (nanoseconds / ticks)
+    found: npt.NDArray[np.float64] = taken * (nanoseconds / ticks)
+    return found
 
 
 def tail(final: str, window: int, count: int, rounds: int = 5) -> dict[str, float]:
