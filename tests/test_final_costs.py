@@ -32,6 +32,8 @@ def test_a_machine_is_measured_once(folder: Path, monkeypatch: pytest.MonkeyPatc
     lines.cache_clear()
     assert measured("cells") == mine
     assert calls == ["cells"]
+    measured("cells", anew=True)
+    assert calls == ["cells"] * 2
     assert lines("min int") == SHIPPED["min int"]  # the others are still to be measured
     tree = json.loads((folder / "final_costs.json").read_text())
     for wrong in ({**tree, "cells": {"rescan": [1]}}, {**tree, "cells": 3}, {**tree, "machine": "another"}):

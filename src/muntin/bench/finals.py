@@ -1,7 +1,7 @@
 """`final="auto"` beside every fixed choice: arrays, windows over slices of several keys, and windows in rows.
 
 Rounds are interleaved, and a point's ratio is that of the medians of the thread's time. Before the grid the
-machine is measured, once.
+machine is measured anew.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Point:
 def grid(count: int, rounds: int = 7, folder: str | None = None) -> Iterator[Point]:
     """All points; `count` is how many values arrays have."""
     for group in GROUPS:
-        measured(group)
+        measured(group, anew=True)
     yield from array_grid(count, rounds, folder)
     yield from engine_grid(rounds)
 
