@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,24 @@ SCHEMA = pa.schema(
         ("m", pa.int64()),
     ]
 )
+
+
+class Order(mt.Aggregate):
+    """A number of the order of values: a user's own, not commutative."""
+
+    partial: ClassVar[dict[str, Any]] = {"code": int, "scale": int}
+    identity = (0, 1)
+    commutative = False
+    returns = int
+
+    def lift(value: Any) -> Any:
+        return int(value) % 97, 31
+
+    def combine(a: Any, b: Any) -> Any:
+        return (a.code * b.scale + b.code) % 1_000_003, a.scale * b.scale % 1_000_003
+
+    def lower(p: Any) -> Any:
+        return p.code
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import muntin as mt
-from muntin import costs
+from muntin import costs, machine
 from muntin.bench.panes import measure
 from muntin.costs import Constants, Sizes, paned, why_not, windowed
 from muntin.explain_costs import sampled
@@ -76,7 +76,7 @@ def test_statistics_are_taken_from_a_frame() -> None:
 
 def test_constants_are_measured_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o700)
-    monkeypatch.setattr(costs, "folder", lambda: tmp_path)
+    monkeypatch.setattr(machine, "folder", lambda: tmp_path)
     calls = []
     monkeypatch.setattr(costs, "measured", lambda: calls.append(1) or K)
     costs.constants.cache_clear()

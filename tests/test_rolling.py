@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muntin as mt
+from muntin import rolling_timed
 from muntin.kernels.final.lane_text import Op
 from muntin.rolling_lanes import op_for
+from tests.strategies import Order
 
 ODD = [math.nan, math.inf, -math.inf, 0.0, -0.0]
 FINALS = ("auto", "blocks", "two_stacks", "subtract_on_evict", "rescan", "daba")
@@ -35,24 +38,6 @@ class Span(mt.Aggregate):
 
     def lower(p: Any) -> Any:
         return p.high - p.low
-
-
-class Order(mt.Aggregate):
-    """A number of the order of values: not commutative."""
-
-    partial: ClassVar[dict[str, Any]] = {"code": int, "scale": int}
-    identity = (0, 1)
-    commutative = False
-    returns = int
-
-    def lift(value: Any) -> Any:
-        return int(value) % 97, 31
-
-    def combine(a: Any, b: Any) -> Any:
-        return (a.code * b.scale + b.code) % 1_000_003, a.scale * b.scale % 1_000_003
-
-    def lower(p: Any) -> Any:
-        return p.code
 
 
 def expected(agg: Any, values: list[Any], type_: pa.DataType) -> Any:
@@ -187,15 +172,18 @@ def test_other_aggregates(agg: Any, final: str, window: int, every: int, values:
     every=st.integers(1, 33),
     align=st.integers(-40, 40),
     name=st.sampled_from(["min", "sum", "mean", "var"]),
-    final=st.sampled_from(["auto", "blocks", "rescan"]),
+    final=st.sampled_from(["auto", "blocks", "two_stacks", "subtract_on_evict", "rescan"]),
+    part=st.sampled_from([1, 3, 16_384]),
 )
 def test_windows_in_time_are_those_of_the_engine(
-    steps: list[int], window: int, every: int, align: int, name: str, final: str
+    steps: list[int], window: int, every: int, align: int, name: str, final: str, part: int
 ) -> None:
     times = np.cumsum(np.array([-20, *steps]))
     values = (np.arange(len(times)) * 7 % 11).astype(np.float64)
     agg = getattr(mt, name)
-    starts, found = mt.rolling(values, times=times, window=window, every=every, align=align, agg=agg, final=final)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rolling_timed, "PART", part)
+        starts, found = mt.rolling(values, times=times, window=window, every=every, align=align, agg=agg, final=final)
     sliding = mt.sliding(f"{window} us", every=f"{every} us", align=f"{align % every} us")
     spec = mt.over("ts").window("w", sliding, r=agg("x"))
     rows = spec.apply({"ts": times, "x": values}, engine="reference").to_pylist()
@@ -278,8 +266,12 @@ def test_errors_name_the_way_out() -> None:
 
 
 def test_explain_says_which_and_why() -> None:
-    values = np.arange(10.0)
-    assert mt.rolling(values, window=4, agg=mt.min, explain=True).startswith("blocks: ")
-    assert mt.rolling(values, window=4, every=3, agg=mt.min, explain=True).startswith("rescan: a window is at most")
-    own = mt.rolling(np.arange(10), window=4, agg=mt.sum("x"), explain=True)
-    assert own.startswith("blocks: ")
+    values = np.arange(10_000.0)
+    told = mt.rolling(values, window=1024, agg=mt.min, explain=True)
+    assert re.fullmatch(r"blocks: predicted \S+ [mµ]s, beside .*rescan \S+ [mµ]s.* \(1024 slides in a window\)\.", told)
+    assert "subtract_on_evict" not in told  # it may scan a window for each value
+    told = mt.rolling(values, window=4, every=4, agg=mt.min, explain=True)
+    assert told == "rescan: windows share nothing, so each is made from its values."
+    told = mt.rolling(values, window=64, agg=mt.var, explain=True)
+    assert told.startswith("blocks: predicted ")
+    assert mt.rolling(values, window=4, agg=mt.min, final="daba", explain=True) == "daba: as asked for."

@@ -12,25 +12,19 @@ does not: 4 of 44 cells of Figure 3 were then predicted not to pay where they do
 from __future__ import annotations
 
 import functools
-import json
 import math
-import platform
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from muntin.kernel_cache import folder
+from muntin.machine import kept_once
 from muntin.panes import Pane
 
-__all__ = ["Constants", "Sizes", "constants", "kept_once", "measured", "paned", "seconds", "windowed"]
-
-_FORMAT = 2
-Numbers = TypeVar("Numbers", bound=Any)
+__all__ = ["Constants", "Sizes", "constants", "measured", "paned", "seconds", "windowed"]
 
 
 @dataclass(frozen=True)
@@ -144,35 +138,7 @@ def why_not(k: Constants, s: Sizes, differential: bool) -> str | None:
 @functools.cache
 def constants() -> Constants:
     """Those of this machine: as kept, else measured now (about a second) and kept."""
-    return kept_once("costs.json", Constants, lambda: measured())
-
-
-def kept_once(name: str, type_: Callable[..., Numbers], measure: Callable[[], Numbers]) -> Numbers:
-    """Numbers of this machine from a file beside the compiled kernels; measured and written where there is none."""
-    place = folder()
-    file = None if place is None else place / name
-    kept = None if file is None else _kept(file, type_)
-    if kept is not None:
-        return kept
-    found = measure()
-    if file is not None:
-        file.write_text(json.dumps({"format": _FORMAT, "machine": _machine(), **asdict(found)}))
-    return found
-
-
-def _machine() -> str:
-    """Which machine it is: a folder may be seen from several."""
-    return f"{platform.node()} {platform.machine()} {platform.processor()}"
-
-
-def _kept(file: Path, type_: Callable[..., Numbers]) -> Numbers | None:
-    try:
-        tree = json.loads(file.read_text())
-        if (tree.pop("format"), tree.pop("machine")) != (_FORMAT, _machine()):
-            return None
-        return type_(**{name: float(value) for name, value in tree.items()})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None  # none yet, or not what was written: measured anew
+    return kept_once("costs", Constants, lambda: measured())
 
 
 def measured(rows: int = 10_000, rounds: int = 50) -> Constants:

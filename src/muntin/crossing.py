@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.costs import Constants, Sizes, kept_once, paned, seconds, windowed
+from muntin.costs import Constants, Sizes, paned, seconds, windowed
+from muntin.machine import kept_once
 
 __all__ = ["Crossing", "crossing", "measured"]
 
@@ -78,7 +79,7 @@ class Crossing:
 @functools.cache
 def crossing() -> Crossing:
     """What it costs on this machine: as kept, else measured now (about a second) and kept."""
-    return kept_once("crossing.json", Crossing, measured)
+    return kept_once("crossing", Crossing, measured)
 
 
 def measured(rows: int = 20_000, rounds: int = 15) -> Crossing:

@@ -477,11 +477,11 @@ def make(
     )
 
 
-def apply(spec: Spec, frame: Any, engine: str) -> Any:
+def apply(spec: Spec, frame: Any, engine: str, final: str = AUTO) -> Any:
     """All windows of a finite frame: nothing is late, and every window that exists is reported."""
     given = to_arrow(frame)
     table = prepared(spec, given.table)
-    running = _class(engine, spec)(spec, "manual")
+    running = _class(engine, spec)(spec, "manual", final=final)
     running._layout = layout(spec, table.schema, finite=True)
     running._begin(running._layout)
     return given.restore(running._finite(table))

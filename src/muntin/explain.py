@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from muntin.panes import panes
 from muntin.slicing.covered import size_of
 from muntin.slicing.pieces import from_pieces
 from muntin.slicing.plan import is_along, is_rows, is_sliced, overlapping, way
+from muntin.slicing.rows.cells import edges_of
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.split_costs import LEVELS
 from muntin.spanning.explain import explain_spans
@@ -246,6 +248,12 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
             lines.append(explained(spec.lateness > 0, longest))
             if longest is None or longest > 2:
                 lines.append(final_explained(longest, spec.lateness > 0))
+    in_rows: list[Any] = [query.window for query in spec.queries if is_rows(query.window)]
+    if in_rows:
+        steps, _ = edges_of(in_rows)
+        longest = max(window.size.amount for window in in_rows) * min(float((1 / steps).sum()), 1.0)
+        if longest > 2:
+            lines.append(final_explained(longest, spec.lateness > 0, "Final aggregation of rows windows, key by key"))
     if spec.idle is None and any(query.window.measure is Measure.ROWS for query in spec.queries) and spec.by:
         lines.append(
             "Warning: rows are counted per key for ever, so every key ever seen keeps a little state. "

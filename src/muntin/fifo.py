@@ -27,7 +27,8 @@ def slid(
 ) -> list[Array]:
     """Rows a to b of cells as one, for each window; of key k of window w in row `w * keys + k`.
 
-    Neither a nor b may go back, but in blocks. Row r holds key k in cell `r * stride + k`.
+    A window that goes back, or has nothing in common with the one before, begins anew. Row r holds key k in cell
+    `r * stride + k`.
 
     >>> import muntin as mt, pyarrow as pa
     >>> from muntin.fused import fused
@@ -92,12 +93,23 @@ class Fifo:
         results = self._cells.blank(len(a) * self._keys)
         if not len(a):
             return results
-        before = np.concatenate([[self.start], a[:-1]])
-        self._grow(int((b - before).max()))
-        rings = [column for ring in self._rings for column in ring]
-        rest = [*rings, *(self._front if self._has_front else ()), *results]
-        self._cells.call(self._text, [a, b, start, stride, self._keys, self.room - 1, self._meta, *state], rest)
+        before, ends = np.concatenate([[self.start], a[:-1]]), np.concatenate([[self.end], b[:-1]])
+        on = (a < ends) & (a >= before) & (b >= ends)
+        inputs, rest = self.arguments(int((b - np.where(on, before, a)).max()), state, results)
+        self._cells.call(self._text, [a, b, start, stride, self._keys, *inputs], rest)
         return results
+
+    @property
+    def kernel(self) -> Any:
+        """What slides, compiled: takes a, b, start, stride, the number of keys, and `arguments`."""
+        return self._cells._kernel(self._text)
+
+    def arguments(self, most: int, state: Sequence[Array], results: list[Array]) -> tuple[list[Any], list[Any]]:
+        """What else the kernel reads, and what it writes, with room for `most` cells in a window."""
+        self._grow(most)
+        rings = [column for ring in self._rings for column in ring]
+        front = self._front if self._has_front else []
+        return [self.room - 1, self._meta, *state], [*rings, *front, *results]
 
     def _grow(self, needed: int) -> None:
         if needed <= self.room:

@@ -40,7 +40,7 @@ __all__ = ["Pipeline", "load"]
 
 _WINDOWS = ("tumbling", "sliding", "session", "cumulative", "punctuated", "frame")
 _PARTS = {"source", "over", "window", "results", "late", "run"}
-_RUN = {"checkpoint", "trigger", "flush", "emit", "buckets", "name"}
+_RUN = {"checkpoint", "trigger", "flush", "emit", "buckets", "name", "final"}
 
 
 @dataclass(frozen=True)

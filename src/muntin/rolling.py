@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +11,14 @@ import pyarrow as pa
 from muntin.aggregates import Aggregate, Bound
 from muntin.aggregates.counting import Count
 from muntin.errors import FrameError, SpecError, UnsupportedAggregate
-from muntin.final import Choice, check, chosen_for_values, refuse_without_inverse
+from muntin.final import Choice, Shape, check, chosen_for_cells, chosen_for_values, refuse_without_inverse
+from muntin.final_costs import measured
+from muntin.rolling_frames import Frame, regular, timed
 from muntin.slicing.values import Column, Interner, dtype_of, read
 from muntin.units import Measure, length
+
+if TYPE_CHECKING:
+    from muntin.kernels.final.lane_text import Op
 
 __all__ = ["rolling"]
 
@@ -68,8 +72,9 @@ def rolling(
     column, arrow = _column(values)
     bound = _bound(agg, column.type)
     size, step = _lengths(window, every, times)
-    frame = _frame(len(column.values), size, step) if times is None else _timed(times, column, size, step, align)
-    choice = _choice(bound, column, frame, final)
+    count = len(column.values)
+    frame = regular(count, size, step) if times is None else timed(times, count, size, step, align)
+    choice = _choice(bound, column, frame, final, explain)
     if explain:
         return f"{choice.final}: {choice.why}."
     if out is not None:
@@ -151,108 +156,12 @@ def _lengths(window: Any, every: Any, times: Any) -> tuple[int, int]:
     return found[0], found[1]
 
 
-# -- which windows -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """All windows: how many, and of windows in time where they lie among the values."""
-
-    count: int
-    window: int
-    every: int
-    starts: Ints | None = None
-    cuts: Ints | None = None
-    """Before which value each slide begins."""
-    inner: Ints | None = None
-    """Before which value the head of each slide ends."""
-
-    @property
-    def slides(self) -> int:
-        """The whole slides of a window."""
-        return self.window // self.every
-
-    @property
-    def head(self) -> int:
-        """How far a window reaches into one more slide."""
-        return self.window % self.every
-
-    def begin(self) -> Ints:
-        """Before which value each slide begins, that of the last head included."""
-        return np.arange(self.count + self.slides) * self.every if self.cuts is None else self.cuts
-
-    def divided(self) -> Ints:
-        """Before which value the head of each slide ends."""
-        return self.begin() + self.head if self.inner is None else self.inner
-
-    def ranges(self) -> tuple[Ints, Ints]:
-        """The values of each window: from, to."""
-        ends = self.divided() if self.head else self.begin()
-        return self.begin()[: self.count], ends[self.slides :]
-
-    def pieces(self) -> tuple[Ints, Ints, Ints]:
-        """Cuts between pieces that no window divides, and the pieces of each window: from, to."""
-        index = np.arange(self.count)
-        if not self.head:
-            return self.begin(), index, index + self.slides
-        cuts = np.stack([self.begin(), self.divided()], axis=1).ravel()
-        return cuts, 2 * index, 2 * (index + self.slides) + 1
-
-
-def _frame(count: int, window: int, every: int) -> _Frame:
-    return _Frame(max((count - window) // every + 1, 0), window, every)
-
-
-def _timed(times: Any, column: Column, window: int, every: int, align: Any) -> _Frame:
-    moments = _moments(times)
-    if len(moments) != len(column.values):
-        raise FrameError(f"rolling has {len(column.values)} values but {len(moments)} times. Give one for each.")
-    shift = align if isinstance(align, int) else length(align, "align").amount
-    none: Ints = np.empty(0, np.int64)
-    if not len(moments):
-        return _Frame(0, window, every, none, none[:0], none[:0])
-    from muntin.kernels.columns import positions
-
-    first = -((shift - int(moments[0])) // every) * every + shift
-    count = max((int(moments[-1]) + 1 - window - first) // every + 1, 0)
-    found = [np.empty(count + window // every, np.int64) for _ in range(2 if window % every else 1)]
-    ordered = positions(moments, first, every, found[0])
-    if not ordered:
-        raise FrameError("rolling takes times that do not go back. Sort the values by their times first.")
-    if len(found) == 2:
-        positions(moments, first + window % every, every, found[1])
-    starts = np.arange(first, first + count * every, every)
-    return _Frame(count, window, every, starts, found[0], found[1] if len(found) == 2 else None)
-
-
-def _moments(times: Any) -> Ints:
-    """Times as microseconds, none of them missing."""
-    if isinstance(times, pa.Array | pa.ChunkedArray):
-        from muntin.columns import times as read_times
-
-        chunked = times if isinstance(times, pa.ChunkedArray) else pa.chunked_array([times])
-        if pa.types.is_integer(chunked.type):
-            chunked = chunked.cast(pa.int64())
-        if chunked.null_count:
-            raise FrameError("rolling takes times without nulls. Drop those values first.")
-        found = read_times(chunked, "times")
-        return np.ascontiguousarray(found.micros)
-    array = np.asarray(times)
-    if array.dtype.kind == "M":
-        if np.isnat(array).any():
-            raise FrameError("rolling takes times without NaT. Drop those values first.")
-        return np.ascontiguousarray(array.astype("datetime64[us]")).view(np.int64)
-    if array.dtype.kind not in "iu":
-        raise FrameError(f"times= are integers (microseconds) or datetime64, got {array.dtype}.")
-    return np.ascontiguousarray(array, np.int64)
-
-
 # -- how ---------------------------------------------------------------------------------------------------------------
 
 
-def _choice(bound: Bound, column: Column, frame: _Frame, final: str) -> Choice:
+def _choice(bound: Bound, column: Column, frame: Frame, final: str, measure: bool) -> Choice:
     from muntin.compile import compiled, inverse_of, why_not
-    from muntin.rolling_lanes import op_for
+    from muntin.rolling_lanes import group_of, op_for
 
     aggregate = bound.aggregate
     if type(aggregate) is Count:
@@ -266,22 +175,25 @@ def _choice(bound: Bound, column: Column, frame: _Frame, final: str) -> Choice:
                 f"Leave out final={final!r}."
             )
         return Choice("values", "each window is computed from its values: the aggregate has no partial of fixed size")
-    plain = op_for(bound, _widened(column.values), frame.window) is not None
+    op = op_for(bound, _widened(column.values), frame.window)
     if final != "auto":
-        if not (plain and aggregate.selective):  # a minimum is scanned again when it leaves
+        if op is None or not aggregate.selective:  # a minimum is scanned again when it leaves
             refuse_without_inverse(aggregate, final)
         return Choice(final, "as asked for")
-    found = chosen_for_values(frame.window, frame.every, plain)
-    if not plain and found.final == "blocks" and inverse_of(bound) is not None:
-        return Choice("subtract_on_evict", "it has an invert, and integers come back exactly")
-    return found
+    shape = Shape(len(column.values), frame.count, frame.window, frame.every, frame.moments is not None)
+    group = "cells" if op is None else group_of(op)
+    if measure:
+        measured(group)
+    if op is None:
+        return chosen_for_cells(shape, aggregate.commutative and inverse_of(bound) is not None)
+    return chosen_for_values(shape, group, aggregate.selective)
 
 
 def _widened(values: Array) -> Array:
     return values.astype(np.int32) if values.dtype.name in _SMALL else values
 
 
-def _check_out(out: Any, frame: _Frame, bound: Bound, arrow: bool) -> None:
+def _check_out(out: Any, frame: Frame, bound: Bound, arrow: bool) -> None:
     dtype = dtype_of(bound.output)
     if arrow or dtype is None:
         raise SpecError("out= takes the results of NumPy values only. Leave it out.")
@@ -294,7 +206,7 @@ def _check_out(out: Any, frame: _Frame, bound: Bound, arrow: bool) -> None:
 # -- results -----------------------------------------------------------------------------------------------------------
 
 
-def _computed(bound: Bound, column: Column, frame: _Frame, final: str, out: Array | None, arrow: bool) -> Any:
+def _computed(bound: Bound, column: Column, frame: Frame, final: str, out: Array | None, arrow: bool) -> Any:
     from muntin.rolling_lanes import op_for
 
     if not frame.count:
@@ -328,9 +240,9 @@ def _before(valid: Mask) -> Ints:
     return before
 
 
-def _counts(column: Column, frame: _Frame) -> Ints:
+def _counts(column: Column, frame: Frame) -> Ints:
     """How many values each window has."""
-    if column.valid is None and frame.cuts is None:
+    if column.valid is None and frame.moments is None:
         return np.full(frame.count, frame.window)
     lo, hi = frame.ranges()
     if column.valid is not None:
@@ -340,41 +252,34 @@ def _counts(column: Column, frame: _Frame) -> Ints:
 
 
 def _by_lanes(
-    bound: Bound, op: Any, values: Array, valid: Mask | None, frame: _Frame, final: str, out: Array | None, arrow: bool
+    bound: Bound, op: Op, values: Array, valid: Mask | None, frame: Frame, final: str, out: Array | None, arrow: bool
 ) -> Any:
-    from muntin.rolling_lanes import aligned, filled, over_panes, over_values, ranged
+    from muntin.rolling_lanes import aligned, filled, over_values
+    from muntin.rolling_timed import over_times
 
     if valid is not None:
         values = filled(op, values, valid)
-    regular = frame.cuts is None
-    divides = op.name == "mean" and (not regular or valid is not None)
     dtype = dtype_of(bound.output)
     assert dtype is not None
     direct = out is not None and out.flags.c_contiguous and out.dtype.name == op.wide
-    if regular:
-        found = out if direct and out is not None else aligned(frame.count, op.wide, values)
-        over_values(op._replace(name="sum") if divides else op, values, frame.window, frame.every, final, found)
-    elif final == "rescan" or not frame.slides:
-        found = ranged(op, values, *frame.ranges())
-    else:
-        begin = frame.begin()
-        slides = ranged(op, values, begin[:-1], begin[1:])
-        heads = begin[:0].astype(op.wide)
-        if frame.head:
-            heads = ranged(op, values, begin[frame.slides :], frame.divided()[frame.slides :])
-        found = over_panes(op, slides, heads, frame.slides, final)
+    found = out if direct and out is not None else aligned(frame.count, op.wide, values)
     empty = None
-    if valid is not None or not regular:
-        counts = _counts(Column(bound.types[0], values, valid, None), frame)
-        if divides:
-            with np.errstate(all="ignore"):
-                np.divide(found, counts, out=found)
-        empty = counts == 0
+    if frame.moments is not None:
+        empty = over_times(op, values, None if valid is None else _before(valid), frame, final, found)
+    else:
+        divides = op.name == "mean" and valid is not None
+        over_values(op._replace(name="sum") if divides else op, values, frame.window, frame.every, final, found)
+        if valid is not None:
+            counts = _counts(Column(bound.types[0], values, valid, None), frame)
+            if divides:
+                with np.errstate(all="ignore"):
+                    np.divide(found, counts, out=found)
+            empty = None if counts.all() else counts == 0
     found = found if found.dtype == dtype else found.astype(dtype)
     if arrow:
         from muntin.slicing.values import to_arrow
 
-        return to_arrow(found, None if empty is None or not empty.any() else ~empty, bound.output)
+        return to_arrow(found, None if empty is None else ~empty, bound.output)
     shown = found.view(bound.output.to_pandas_dtype()) if pa.types.is_temporal(bound.output) else found
     if out is not None and found is not out:
         out[:] = shown

@@ -14,7 +14,7 @@ from muntin.aggregates.extremes import Max, Min
 from muntin.aggregates.moments import IntegerSum, Mean, Sum
 from muntin.kernels.final.lane_text import Op
 
-__all__ = ["aligned", "op_for", "over_panes", "over_values", "ranged"]
+__all__ = ["aligned", "group_of", "op_for", "over_panes", "over_values", "ranged"]
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -45,6 +45,17 @@ def op_for(bound: Bound, values: Array, most: int) -> Op | None:
         if (magnitude(values) + 1) * most > 2**63 - 1:
             return None
     return Op(name, source, "int64")
+
+
+def group_of(op: Op) -> str:
+    """The group of workloads that its costs are measured in.
+
+    >>> group_of(Op("max", "float32", "float32"))
+    'min float'
+    """
+    kind = "float" if op.source.startswith("float") else "int"
+    name = "sum" if (op.name, kind) == ("mean", "float") else op.name
+    return f"{'min' if name == 'max' else name} {kind}"
 
 
 def aligned(count: int, dtype: str, beside: Array) -> Array:
@@ -157,19 +168,17 @@ def _sliding(
         _kernel("blocks", op, headed)(column, heads, out, window, np.empty(window + 8, op.wide), *_finish(count))
 
 
-def ranged(op: Op, values: Array, lo: Ints, hi: Ints) -> Array:
+def ranged(op: Op, values: Array, lo: Ints, hi: Ints, out: Array | None = None) -> Array:
     """The values lo to hi of each range as one: their sum for a mean."""
-    out = np.empty(len(lo), op.wide)
+    out = np.empty(len(lo), op.wide) if out is None else out
     _kernel("ranges", op)(values, out, lo, hi, _empty(op), _marks())
     return out
 
 
-def over_panes(op: Op, slides: Array, heads: Array, window: int, final: str) -> Array:
+def over_panes(op: Op, slides: Array, heads: Array | None, window: int, final: str, out: Array) -> None:
     """Windows of so many slides, one with each, and of the head of the next where there are heads; a sum for a mean."""
     plain = Op("sum" if op.name == "mean" else op.name, op.wide, op.wide)
-    out = np.empty(len(slides) - window + 1, op.wide)
-    _sliding(plain, slides, heads, window, 1, final, out, False)
-    return out
+    _sliding(plain, slides, _none(op) if heads is None else heads, window, 1, final, out, False)
 
 
 def _empty(op: Op) -> Any:

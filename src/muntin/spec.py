@@ -230,12 +230,12 @@ class Spec:
         """Whether something is done to rows first: a condition, or computed columns."""
         return self.condition is not None or bool(self.derived)
 
-    def apply(self, frame: Any, *, engine: str = "auto", buckets: int | None = None) -> Any:
+    def apply(self, frame: Any, *, engine: str = "auto", buckets: int | None = None, final: str = "auto") -> Any:
         """All windows of a frame, as a frame of the same kind.
 
         A Spark DataFrame may be a stream; `buckets` is into how many parts its keys are then put (as many as there
         are shuffle partitions unless given). `engine="reference"` recomputes everything in plain Python, to check
-        against; on finite frames only.
+        against; on finite frames only. `final` is as for `spec.engine`.
 
         >>> import muntin as mt
         >>> spec = mt.over("ts").window("second", mt.tumbling("1 second"), n=mt.count())
@@ -245,10 +245,10 @@ class Spec:
         if is_spark(frame):
             from muntin.spark.plan import apply_spark
 
-            return apply_spark(self.checked(), frame, engine, buckets)
+            return apply_spark(self.checked(), frame, engine, buckets, final)
         from muntin.engine import apply
 
-        return apply(self.checked(), frame, engine)
+        return apply(self.checked(), frame, engine, final)
 
     def start(
         self,
@@ -262,6 +262,7 @@ class Spec:
         emit: str = "final",
         buckets: int | None = None,
         name: str | None = None,
+        final: str = "auto",
     ) -> Any:
         """Run over a streaming Spark DataFrame, results and late rows going to two sinks; gives Spark's StreamingQuery.
 
@@ -272,6 +273,7 @@ class Spec:
         end, reports the windows that the watermark has not reached, as batch `flush`, and ends the checkpoint.
         `emit="updates"` reports every window after every batch that changes it; the last row of a window holds.
         `buckets` is into how many parts keys are put: as many as there are shuffle partitions unless given.
+        `final` is as for `spec.engine`, and may be another when a checkpoint is started again.
 
         A checkpoint that is started again goes on where it was. Windows may have been added or removed since then:
         `muntin.spark.starts(spark, checkpoint)` says from when each is exact.
@@ -282,7 +284,8 @@ class Spec:
         """
         from muntin.spark.start import start_spark
 
-        return start_spark(self.checked(), frame, results, late, checkpoint, trigger, flush, emit, buckets, name)
+        how = trigger, flush, emit, buckets, name, final
+        return start_spark(self.checked(), frame, results, late, checkpoint, *how)
 
     def engine(
         self,

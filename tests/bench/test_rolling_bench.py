@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import muntin as mt
-from muntin.bench.rolling import ROWS, Row, auto_grid, flatness, others, speed, spiky, tail, timed, values_of
+from muntin.bench.finals import array_grid, engine_grid
+from muntin.bench.rolling import ROWS, Row, flatness, others, speed, spiky, timed, values_of
+from muntin.bench.tails import steps, tail
 
 
 def test_the_table_runs() -> None:
@@ -34,12 +36,22 @@ def test_the_spiky_stream_is_in_order() -> None:
     assert (np.diff(times) >= 0).all()
 
 
-def test_grid_flatness_and_tail_run() -> None:
-    assert all(point.ratio > 0 for point in auto_grid(3_000, rounds=1)[:2])
+def test_grid_and_flatness_run() -> None:
+    assert next(array_grid(3_000, 1, None)).ratio > 0
+    assert next(engine_grid(1, keys=(2,))).ratio > 0
     assert flatness("sum", "float64", 3_000, 1)[1024] == 1.0
-    for final in ("two_stacks", "daba"):
-        found = tail(final, 500, 1_200)
-        assert 0 < found["median"] <= found["most"]
+
+
+def test_only_two_stacks_takes_longer_where_it_flips() -> None:
+    window = 2_000
+    taken = {final: steps(final, window, 2 * window + 1, rounds=3) for final in ("two_stacks", "daba")}
+    # The first window was flipped when it was full; the next flips follow when all of its values are gone.
+    flips = [window - 1, 2 * window - 1]
+    others = np.delete(taken["two_stacks"], flips)
+    assert min(taken["two_stacks"][flips]) > 50 * np.median(others)
+    assert max(taken["daba"][flips]) < min(taken["two_stacks"][flips])
+    found = tail("daba", 100, 200, rounds=1)
+    assert 0 < found["median"] <= found["most"]
 
 
 @pytest.mark.parametrize("row", ROWS[:2], ids=lambda row: row.name)

@@ -6,7 +6,6 @@ import functools
 import math
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from muntin.fifo import Fifo, slid
 from muntin.fused import Fused, fused
 from muntin.kernels.final.lane_text import Op
 from muntin.rolling_lanes import over_values
+from tests.strategies import Order
 
 Ints = npt.NDArray[np.int64]
 
@@ -186,24 +186,6 @@ def test_run_lengths_behind_change_no_result() -> None:
         over_values(op, values, window, 1, "two_stacks", encoded, encoded=True)
         np.testing.assert_array_equal(plain, encoded)
         np.testing.assert_array_equal(plain, np.lib.stride_tricks.sliding_window_view(values, window).min(-1))
-
-
-class Order(mt.Aggregate):
-    """A number of the order of values: a user's own, not commutative."""
-
-    partial: ClassVar[dict[str, Any]] = {"code": int, "scale": int}
-    identity = (0, 1)
-    commutative = False
-    returns = int
-
-    def lift(value: Any) -> Any:
-        return value % 97, 31
-
-    def combine(a: Any, b: Any) -> Any:
-        return (a.code * b.scale + b.code) % 1_000_003, a.scale * b.scale % 1_000_003
-
-    def lower(p: Any) -> Any:
-        return p.code
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench import compression, panes, panes_holistic, rolling, spans, splits, store
+from muntin.bench import compression, finals, panes, panes_holistic, rolling, spans, splits, store, tails
 from muntin.bench.engine import WORKLOADS, measure
 from muntin.costs import measured
 
@@ -21,6 +21,7 @@ def main() -> None:
     parser.add_argument("--slices", type=int, default=100_000, help="slices in a window, for the stores")
     parser.add_argument("--data", help="the folder of the Google cluster sample, for windows in time")
     parser.add_argument("--vehicles", type=float, default=0.5, help="new vehicles a second, about, for compression")
+    parser.add_argument("--grid", action="store_true", help="of rolling only auto beside every fixed choice")
     given = parser.parse_args()
     console = Console()
     if not given.words or "compression" in given.words:
@@ -28,7 +29,10 @@ def main() -> None:
         if given.words == ["compression"]:
             return
     if not given.words or "rolling" in given.words:
-        rolled(console, given.rows if given.rows != 10_000_000 else 20_000_000, given.rounds, given.data)
+        rows = given.rows if given.rows != 10_000_000 else 20_000_000
+        if not given.grid:
+            rolled(console, rows, given.rounds, given.data)
+        final_choices(console, rows // 4, given.data)
         if given.words == ["rolling"]:
             return
     if not given.words or "store" in given.words:
@@ -174,7 +178,7 @@ def span_techniques(console: Console, rows: int, rounds: int) -> None:
 
 
 def rolled(console: Console, rows: int, rounds: int, data: str | None) -> None:
-    """`mt.rolling` beside other libraries, `auto` beside fixed choices, and the tail of latency."""
+    """`mt.rolling` beside other libraries, and the tail of latency."""
     table = Table(title=f"{rows:,} values; how many times as fast as others, median of {rounds} rounds")
     for name in ("windows", "M values/s", "times as fast (at least)"):
         table.add_column(name, justify="left" if name == "windows" else "right")
@@ -189,13 +193,21 @@ def rolled(console: Console, rows: int, rounds: int, data: str | None) -> None:
         flat = rolling.flatness(agg, dtype, rows, rounds)
         shown = ", ".join(f"{size:,}: {ratio:.2f}" for size, ratio in flat.items())
         console.print(f"{dtype} {agg}, slide 1: time per value relative to a window of 1,024 (at most 2): {shown}")
-    for point in rolling.auto_grid(rows // 4, 7, data):
-        style = "green" if point.ratio <= 1.15 else "red"
-        console.print(f"auto, {point.name}: [{style}]{point.ratio:.2f}[/] of the time of {point.best} (at most 1.15)")
     for final in ("two_stacks", "daba"):
-        found = rolling.tail(final, 100_000, 300_000)
-        shown = ", ".join(f"{name} {micros:.2f}" for name, micros in found.items())
-        console.print(f"{final}: one step of a window of 100,000 values, µs: {shown}")
+        found = tails.tail(final, 100_000, 300_000)
+        shown = ", ".join(f"{name} {nanoseconds:,.0f}" for name, nanoseconds in found.items())
+        console.print(f"{final}: one step of a window of 100,000 values, ns: {shown}")
+
+
+def final_choices(console: Console, rows: int, data: str | None) -> None:
+    """`final="auto"` beside every fixed choice: arrays of so many values, slices of several keys, rows windows."""
+    worst, missed, count = 0.0, 0, 0
+    for point in finals.grid(rows, 7, data):
+        met = point.ratio <= finals.MOST
+        worst, missed, count = max(worst, point.ratio), missed + (not met), count + 1
+        shown = f"[{'green' if met else 'red'}]{point.ratio:.2f}[/]"
+        console.print(f"auto, {point.name}: {shown} of the time of {point.best} (at most {finals.MOST})")
+    console.print(f"auto: {count - missed} of {count} points within {finals.MOST}, the worst {worst:.2f}")
 
 
 def stores(console: Console, slices: int, rounds: int) -> None:

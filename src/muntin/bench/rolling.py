@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 import muntin as mt
 
-__all__ = ["ROWS", "Case", "Grid", "Row", "auto_grid", "flatness", "speed", "spiky", "tail", "timed"]
+__all__ = ["ROWS", "Case", "Row", "flatness", "seconds", "speed", "spiky", "timed", "values_of"]
 
 Array = npt.NDArray[Any]
 Call = Callable[[], object]
@@ -206,85 +206,3 @@ def timed(agg: str, every: int, count: int, rounds: int, folder: str | None) -> 
         values, times=times, window="64 seconds", every=f"{every} seconds", agg=getattr(mt, agg)
     )
     return _compared(name, count, ours, {"numpy": lambda: values.sum()}, {"numpy": 0.3}, rounds)
-
-
-# -- auto --------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A point of the grid: how long `auto` takes, relative to the best fixed choice."""
-
-    name: str
-    best: str
-    ratio: float
-
-
-def auto_grid(count: int, rounds: int = 7, folder: str | None = None) -> list[Grid]:
-    """`auto` beside every fixed choice, on the windows of the table."""
-    found = []
-    for agg, dtype in (("min", "int32"), ("min", "float64"), ("sum", "float64"), ("mean", "int32")):
-        values = values_of(dtype, count)
-        for window, every in ((8, 1), (1024, 1), (131072, 1), (1024, 8), (1024, 64), (1024, 512), (1024, 1024)):
-            if window < count:
-                found.append(_point(f"{dtype} {agg}, {window:,} / {every:,}", values, window, every, agg, None, rounds))
-    times, values = spiky(count, folder)
-    for every in (1, 8, 64):
-        name = f"float64 mean, 64 s / {every} s"
-        found.append(_point(name, values, 64_000_000, every * 1_000_000, "mean", times, rounds))
-    return found
-
-
-def _point(name: str, values: Array, window: int, every: int, agg: str, times: Any, rounds: int) -> Grid:
-    finals = ["auto", "blocks", "rescan", "two_stacks", "subtract_on_evict", "daba"]
-
-    def call(final: str) -> Call:
-        return lambda: mt.rolling(values, window=window, every=every, agg=getattr(mt, agg), times=times, final=final)
-
-    calls = {}
-    for final in finals:  # what takes several times as long on a part is not the best on the whole
-        work = 1 if final != "rescan" else window // every
-        if work <= 256:
-            calls[final] = call(final)
-    first = {final: seconds(run) for final, run in calls.items()}  # loads kernels too: only what is far off is left out
-    slow = 50 * min(first.values())
-    first = {final: seconds(run) for final, run in calls.items() if final == "auto" or first[final] < slow}
-    fixed = min(took for final, took in first.items() if final != "auto")
-    near = {final: calls[final] for final in first if final == "auto" or first[final] < 2 * fixed}
-    taken: dict[str, list[float]] = {final: [] for final in near}
-    for _ in range(rounds):
-        for final, run in near.items():
-            taken[final].append(seconds(run))
-    typical = {final: statistics.median(times) for final, times in taken.items()}
-    best = min((final for final in typical if final != "auto"), key=lambda final: typical[final])
-    return Grid(name, best, typical["auto"] / typical[best])
-
-
-# -- latency -----------------------------------------------------------------------------------------------------------
-
-
-def tail(final: str, window: int, steps: int) -> dict[str, float]:
-    """How long single steps of a sliding window take (one value in, one out, a minimum), in microseconds."""
-    import pyarrow as pa
-
-    from muntin.fifo import Fifo
-    from muntin.fused import fused
-
-    cells = fused([mt.min("x").bind([pa.float64()])], nullable=[], spans=False)
-    total = window + steps
-    state = cells.new(total)
-    state[0].fill(1)
-    state[-1][:] = values_of("float64", total)
-    fifo = Fifo(cells, final)
-    fill = np.arange(window, dtype=np.int64)
-    fifo.windows(np.zeros(window, np.int64), fill + 1, 0, state)
-    taken = np.empty(steps)
-    ends = np.arange(total + 1, dtype=np.int64)
-    for i in range(steps):
-        a, b = ends[i + 1 : i + 2], ends[window + i + 1 : window + i + 2]
-        started = time.perf_counter_ns()
-        fifo.windows(a, b, 0, state)
-        taken[i] = time.perf_counter_ns() - started
-    taken /= 1e3
-    names = {"median": 50, "99 %": 99, "99.9 %": 99.9}
-    return {**{name: float(np.percentile(taken, share)) for name, share in names.items()}, "most": float(taken.max())}

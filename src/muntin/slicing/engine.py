@@ -79,7 +79,7 @@ class Slicing(Engine):
         ]
         interners, how = self._decoder.interners, (self.store, self.final)
         self._sliced = Sliced(bound, sliced, interners, how, self.updates) if sliced else None
-        self._rows = RowsGroup(bound, rows, self.updates) if rows else None
+        self._rows = RowsGroup(bound, rows, self.updates, self.final) if rows else None
         self._along = AlongGroup(bound, along, self.updates) if along else None
         keeping = [query.index for query in self._kept_queries]
         if self._sliced is not None:

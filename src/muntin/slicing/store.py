@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from muntin.errors import SpecError
 from muntin.fifo import slid
-from muntin.final import WORTH, chosen_for_slices
+from muntin.final import LEAST, chosen_for_slices, refuse_final
 from muntin.fused import Fused
 from muntin.slicing.slices import Partials, Slices
 from muntin.slicing.tree import FAN, Tree
@@ -29,13 +28,7 @@ class AggregateStore:
 
     def __init__(self, kind: str, final: str, cells: Fused, slices: Slices, corrected: bool) -> None:
         self._kind, self._cells, self._slices = kind, cells, slices
-        if final not in ("auto", "rescan") and corrected and not cells.exact:
-            raise SpecError(
-                f"final={final!r}: windows may be corrected (lateness, or emit='updates'), and floats would differ in "
-                f"their last digits from report to report. Leave final='auto'."
-            )
-        if final == "subtract_on_evict":
-            cells.refuse_without_inverse()
+        refuse_final(final, cells, corrected)
         self._final = final
         # A window that may be corrected is always combined in the same way: else the last digits of a float could
         # change without an event, and the window would be reported again.
@@ -72,14 +65,15 @@ class AggregateStore:
         slices, final = self._slices, self._final
         if final == "auto":
             # Windows of several queries in one report may go back: then blocks would be short runs.
-            worth = total - len(a) >= WORTH and bool((a[1:] >= a[:-1]).all())
-            final = chosen_for_slices(total, len(a), int(b[-1] - a[0])) if worth else "rescan"
+            span = int(b[-1] - a[0])
+            worth = (total - span) * keys >= LEAST and bool((a[1:] >= a[:-1]).all())
+            final = chosen_for_slices(total, len(a), span, keys) if worth else "rescan"
             # Floats that may be corrected are always combined in the same way.
             final = "rescan" if final == "blocks" and self._corrected and not self._cells.exact else final
-            better = final == "rescan" or b[-1] - a[0] > PER_WINDOW * len(a)
+            better = final == "rescan" or span > PER_WINDOW * len(a)
             if self._tree is not None and (always or (better and tree_pays(total, len(a), keys))):
                 return self._tree.merged(a, b, keys)
-        if final == "blocks" or (final != "rescan" and (a[1:] >= a[:-1]).all() and (b[1:] >= b[:-1]).all()):
+        if final != "rescan":
             return slid(self._cells, final, a, b, slices.columns, slices.stride, keys)
         if slices.stride > 1:
             return self._cells.merge_dense(a, b, slices.stride, slices.columns, keys)

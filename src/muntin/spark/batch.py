@@ -15,6 +15,7 @@ from muntin.slicing.partials import absorb, why_events
 from muntin.spark.ipc import EVENTS, PARTIALS, opened
 from muntin.spark.pack import PACKED, Packer
 from muntin.spark.source import source
+from muntin.spark.step import refuse_final
 from muntin.spark.types import spark_schema
 from muntin.spec import Spec
 
@@ -27,13 +28,14 @@ class _Finite:
 
     bound: Layout
     engine: str
+    final: str
 
     def __call__(self, rows: pa.Table) -> pa.Table:
         kinds, blobs = rows.column("kind").to_pylist(), rows.column("blob")
         tables = [(kind, opened(blobs[i].as_buffer())) for i, kind in enumerate(kinds)]
         events = [table for kind, table in tables if kind == EVENTS]
         partials = [table for kind, table in tables if kind == PARTIALS]
-        running = make(self.bound.spec, self.engine, "manual", None)
+        running = make(self.bound.spec, self.engine, "manual", None, final=self.final)
         running._layout = self.bound
         running._begin(self.bound)
         for table in partials:
@@ -44,13 +46,14 @@ class _Finite:
         return running._report(True)
 
 
-def apply_batch(spec: Spec, frame: DataFrame, engine: str, names: tuple[int, ...]) -> DataFrame:
+def apply_batch(spec: Spec, frame: DataFrame, engine: str, names: tuple[int, ...], final: str = "auto") -> DataFrame:
     """All windows of a finite DataFrame, as a DataFrame."""
     read = source(spec, frame, late=False)
     bound = layout(spec, read.schema, finite=True)
+    refuse_final(bound, final)
     results = spark_schema(bound.results, frame.schema, spec.by)
     by = None if engine == "reference" or why_events(bound) is not None else bound
     packer = Packer(read, names, late=False, ticks=False, layout=by, crossing=None if by is None else crossing())
-    finite = _Finite(bound, engine)
+    finite = _Finite(bound, engine, final)
     rows = read.select(frame, finite=True).mapInArrow(packer, PACKED)
     return rows.groupBy("bucket").applyInArrow(lambda table: finite(table), results)

@@ -119,7 +119,8 @@ class Bucket:
             _ENGINES.popitem(last=False)
 
     def _name(self, head: Head) -> tuple[str, str, int]:
-        return head.line, fingerprint(self.wanted.spec, self.wanted.schema), self.label
+        wanted = self.wanted
+        return head.line, f"{fingerprint(wanted.spec, wanted.schema)}\n{wanted.final}", self.label
 
     def _engine(self, head: Head | None) -> Running:
         """The engine after the last step: from memory, brought up to date, or from the state."""

@@ -51,7 +51,7 @@ def restored(wanted: Wanted, snapshot: bytes, steps: Iterable[bytes]) -> Running
 def _moved(wanted: Wanted, tree: dict[str, Any], steps: Iterable[bytes]) -> Running:
     """An engine that goes on with other windows."""
     spec = former(tree["spec"], wanted.spec, wanted.schema)
-    running = Wanted(spec, tree["schema"], wanted.emit).engine()
+    running = Wanted(spec, tree["schema"], wanted.emit, final=wanted.final).engine()
     engine = running.engine
     assert isinstance(engine, Slicing)
     state = unpack(tree["engine"])

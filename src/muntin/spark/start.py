@@ -62,6 +62,7 @@ def start_spark(
     emit: str,
     buckets: int | None,
     name: str | None,
+    final: str,
 ) -> StreamingQuery:
     """Start a query; see `Spec.start`."""
     if not isinstance(frame, DataFrame) or not frame.isStreaming:
@@ -80,14 +81,16 @@ def start_spark(
     frame = prepared(spec, frame)
     spark = frame.sparkSession
     names = bucket_labels(spec, frame, buckets)
-    plan = stream(spec, frame, names, late=late is not None, emit=emit)
+    plan = stream(spec, frame, names, late=late is not None, emit=emit, final=final)
     wanted = checkpoints.Manifest(described(plan.wanted.spec, plan.wanted.schema), names, late is not None, emit)
     found = checkpoints.read(spark, checkpoint)
     manifest = checkpoints.agreed(found, wanted, buckets)
     if found is not None and found.spec != manifest.spec:
         manifest = _changed(spark, checkpoint, found, manifest, plan.wanted)
     if found is not None:
-        plan = stream(spec, frame, manifest.labels, late=late is not None, emit=emit, since=manifest.starts)
+        # `final` is not in the manifest: a stream may go on with another, as the windows are the same.
+        how: dict[str, Any] = {"late": late is not None, "emit": emit, "final": final}
+        plan = stream(spec, frame, manifest.labels, since=manifest.starts, **how)
     if found is None or found.version < manifest.version:
         checkpoints.write(spark, checkpoint, manifest)
     write = _Writer(*outputs, plan.results_schema, plan.late_schema)

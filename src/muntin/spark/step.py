@@ -13,13 +13,22 @@ from muntin.spec import Spec
 
 if TYPE_CHECKING:
     from muntin.engine import Engine
+    from muntin.layout import Layout
 
-__all__ = ["Done", "Running", "Step", "Wanted", "bucket_spec"]
+__all__ = ["Done", "Running", "Step", "Wanted", "bucket_spec", "refuse_final"]
 
 
 def bucket_spec(spec: Spec) -> Spec:
     """The spec of a bucket's engine: rows too far ahead were taken out before, by Spark's clock."""
     return replace(spec, max_ahead=None)
+
+
+def refuse_final(bound: Layout, final: str, emit: str = "final") -> None:
+    """Refuse here, and not in a worker, a final aggregation that the engines of a query would refuse."""
+    if final != "auto":
+        from muntin.engine import make
+
+        make(bound.spec, "auto", "manual", None, emit=emit, final=final)._begin(bound)
 
 
 class _Clock:
@@ -55,11 +64,13 @@ class Wanted:
     emit: str = "final"
     since: dict[str, int] = field(default_factory=dict)
     """From when windows are exact that were added later."""
+    final: str = "auto"
+    """The final aggregation that was asked for."""
 
     def engine(self) -> Running:
         """An engine without state."""
         clock = _Clock()
-        engine = self.spec.engine(watermark="manual", clock=clock, emit=self.emit)
+        engine = self.spec.engine(watermark="manual", clock=clock, emit=self.emit, final=self.final)
         engine._since = dict(self.since)
         return Running(engine, clock)
 

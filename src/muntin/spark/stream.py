@@ -17,7 +17,7 @@ from muntin.spark.pack import NEWEST, PACKED, Packer
 from muntin.spark.processor import OUTPUT, Processor
 from muntin.spark.session import check_state_store
 from muntin.spark.source import SHIFT, source
-from muntin.spark.step import Wanted, bucket_spec
+from muntin.spark.step import Wanted, bucket_spec, refuse_final
 from muntin.spark.types import spark_schema
 from muntin.spark.unpack import unpacked
 from muntin.spec import Spec
@@ -81,6 +81,7 @@ def stream(
     late: bool,
     emit: str = "final",
     since: dict[str, int] | None = None,
+    final: str = "auto",
 ) -> Stream:
     """The plan of a spec over a stream; `since` says from when windows are exact that were added later."""
     check_state_store(frame.sparkSession)
@@ -93,7 +94,8 @@ def stream(
     read = source(spec, frame, late=late)
     inner = bucket_spec(spec)
     bound = layout(inner, read.schema)
-    wanted = Wanted(inner, bound.schema, emit, since or {})
+    wanted = Wanted(inner, bound.schema, emit, since or {}, final)
+    refuse_final(bound, final, emit)
     by = combined(bound, late)
     packer = Packer(read, names, late, ticks=True, layout=by, crossing=None if by is None else crossing())
     rows = read.select(frame, finite=False).mapInArrow(packer, PACKED)

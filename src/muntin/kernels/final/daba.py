@@ -12,7 +12,7 @@ step takes longer than another. A ring of values and one of aggregates; f <= l <
 
 from __future__ import annotations
 
-from muntin.kernels.final.two_stacks import CELL, RING, fifo_args, per_key
+from muntin.kernels.final.two_stacks import CELL, RING, anew, fifo_args, per_key
 from muntin.kernels.source import Lines, indented, module
 from muntin.kernels.source_merge import begun, ended, one_more
 from muntin.kernels.source_plan import Plan
@@ -45,9 +45,10 @@ def daba(plan: Plan) -> str:
     insert += [*one_more(plan, RING, "ring_"), *ended(plan, "agg_", RING)]
     report = [*begun(plan), "if mf != mb:", *indented(one_more(plan, _at("mf"), "agg_"))]
     report += ["if mb != me:", *indented(one_more(plan, _at("me - 1"), "agg_")), *ended(plan, "out_", "i * keys + key")]
-    window = ["for p in range(me, b[i]):", *indented([*per_key(*insert), "me += 1", *_step(plan)])]
-    window += ["while mf < a[i]:", *indented(["mf += 1", *_step(plan)]), *per_key(*report)]
     names = ("mf", "ml", "mr", "ma", "mb", "me")
+    window = anew("mf", "me", [f"{' = '.join(names)} = a[i]"])
+    window += ["for p in range(me, b[i]):", *indented([*per_key(*insert), "me += 1", *_step(plan)])]
+    window += ["while mf < a[i]:", *indented(["mf += 1", *_step(plan)]), *per_key(*report)]
     load = [f"{name} = meta[{k}]" for k, name in enumerate(names)]
     save = [f"meta[{k}] = {name}" for k, name in enumerate(names)]
     body = [*load, "for i in range(len(a)):", *indented(window), *save]

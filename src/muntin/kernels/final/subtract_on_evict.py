@@ -118,7 +118,8 @@ def subtract_cells(plan: Plan) -> str:
         for name, slot in zip(registers("a", k, group), group.part.slots, strict=True)
         if slot.startswith("float")
     )
-    step = ["if a[i] >= end or (refresh > 0 and age >= refresh):", *indented(fresh), "else:", *indented(move)]
+    begin = "if a[i] >= end or a[i] < lo or b[i] < end or (refresh > 0 and age >= refresh):"
+    step = [begin, *indented(fresh), "else:", *indented(move)]
     if wrong:
         step += [f"    if {wrong}:", *indented(indented(fresh))]
     step += ["lo, end = a[i], b[i]", *ended(plan, "out_", "i * keys + key")]

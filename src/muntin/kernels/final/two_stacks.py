@@ -7,6 +7,9 @@ aggregates behind. They stand in a ring of their own: in place, the loop became 
     ring     . . [ 8 2 1 | 5 0 )          lo, mid, end: running numbers of values, `& mask` of places
     behind       [ 1 1 1 |                aggregates of what is left of the values when the middle was the end
     in front             |---> 0          one running aggregate
+
+A window that has nothing in common with the one before, or goes back, begins anew: so the windows of several keys or
+queries, one after the other, are one call.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from muntin.kernels.source import Args, Lines, indented, module, reads, scalar, 
 from muntin.kernels.source_merge import begun, ended, one_more
 from muntin.kernels.source_plan import Plan, state_of
 
-__all__ = ["fifo_args", "per_key", "two_stacks"]
+__all__ = ["anew", "fifo_args", "per_key", "two_stacks"]
 
 
 def fifo_args(plan: Plan, *rings: str) -> Args:
@@ -28,6 +31,11 @@ def fifo_args(plan: Plan, *rings: str) -> Args:
 def per_key(*lines: str) -> Lines:
     """Some lines for each key."""
     return ["for key in range(keys):", *indented(list(lines))]
+
+
+def anew(lo: str, end: str, lines: Lines) -> Lines:
+    """Some lines where window i cannot go on from the one before."""
+    return [f"if a[i] >= {end} or a[i] < {lo} or b[i] < {end}:", *indented(lines)]
 
 
 CELL = "(p - start) * stride + key"
@@ -44,9 +52,11 @@ def two_stacks(plan: Plan) -> str:
     flip += ended(plan, "back_", RING)
     report = [*begun(plan), "if lo < mid:", *indented(one_more(plan, "(lo & mask) * keys + key", "back_"))]
     report += [*one_more(plan, "key", "front_"), *ended(plan, "out_", "i * keys + key")]
+    empty = per_key(*begun(plan), *ended(plan, "front_", "key"))
     turn = ["for q in range(end - lo):", *indented(["p = end - 1 - q", *per_key(*flip)])]
-    turn += [*per_key(*begun(plan), *ended(plan, "front_", "key")), "mid = end"]
-    window = ["for p in range(end, b[i]):", *indented(per_key(*insert)), "end = max(end, b[i])", "lo = max(lo, a[i])"]
+    turn += [*empty, "mid = end"]
+    window = anew("lo", "end", ["lo, mid, end = a[i], a[i], a[i]", *empty])
+    window += ["for p in range(end, b[i]):", *indented(per_key(*insert)), "end, lo = b[i], a[i]"]
     window += ["if lo >= mid:", *indented(turn), *per_key(*report)]
     body = ["lo, mid, end = meta[0], meta[1], meta[2]", "for i in range(len(a)):", *indented(window)]
     body += ["meta[0], meta[1], meta[2] = lo, mid, end"]

@@ -16,6 +16,8 @@ from muntin.aggregates import Bound
 from muntin.aggregates.counting import Count
 from muntin.aggregates.extremes import MaxCount, MinCount
 from muntin.compile import compiled, inverse_of, loaded, recipe_of, run
+from muntin.fifo import slid
+from muntin.final import chosen_for_rows, refuse_final
 from muntin.fused import Fused
 from muntin.kernels import source_rows as source
 from muntin.kernels.source_rows import INVERT
@@ -115,8 +117,10 @@ def edges_of(windows: Sequence[Window]) -> tuple[Int64s, Int64s]:
 class Cells:
     """The slices of all keys."""
 
-    def __init__(self, fused: RowsFused) -> None:
+    def __init__(self, fused: RowsFused, final: str = "auto", corrected: bool = False) -> None:
+        refuse_final(final, fused, corrected)
         self.fused = fused
+        self._final, self._corrected = final, corrected
         own: dict[str, Any] = {name: np.dtype(np.int64) for name in ("start", "zero", "first")}
         self._slots = [f"slot {i}" for i in range(len(fused.slots))]
         self.blocks = Blocks(own | dict(zip(self._slots, fused.slots, strict=True)))
@@ -151,9 +155,15 @@ class Cells:
         """The columns of the partials."""
         return [self.blocks.columns[name] for name in self._slots]
 
-    def merged(self, a: Int64s, b: Int64s) -> list[Array]:
-        """Slices a to b as one, for each window."""
-        return merged(self.fused, self.state, a, b)
+    def merged(self, a: Int64s, b: Int64s, order: Int64s) -> list[Array]:
+        """Slices a to b as one, for each window, in an order.
+
+        They are listed so that a window goes on from the one before, as the algorithms of paper 4 want them.
+        """
+        final = self._final if self._final != "auto" else chosen_for_rows(a, b, self.fused, self._corrected)
+        if final == "rescan":
+            return merged(self.fused, self.state, a[order], b[order])
+        return [column[order] for column in slid(self.fused, final, a, b, self.state)]
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds, and which columns are whose."""

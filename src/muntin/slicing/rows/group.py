@@ -48,11 +48,12 @@ class Alike:
 class RowsGroup(Lanes[Lane]):
     """The rows queries of a spec."""
 
-    def __init__(self, layout: Layout, queries: list[int], updates: bool = False) -> None:
+    def __init__(self, layout: Layout, queries: list[int], updates: bool = False, final: str = "auto") -> None:
         spec = layout.spec
         self._lateness, self._idle, self._ordered = spec.lateness, spec.idle, spec.order is not None
         # With updates windows are reported before the watermark has passed them, and may change.
         self._revises = updates or spec.lateness > 0
+        self._final = final
         members = [(index, layout.queries[index]) for index in queries]
         self._members = dict(members)
         self._alike = _grouped(members)
@@ -70,7 +71,9 @@ class RowsGroup(Lanes[Lane]):
         if fused is None:
             fused = self._fused[tuple(in_cells)] = RowsFused(list(in_cells.values()))
         events = Events(list(dict.fromkeys(name for b in bounds for name in b.aggregate.columns)), self._ordered)
-        return Lane(members, self._keeps, Cells(fused), events, self._idle, self._revises, since)
+        return Lane(
+            members, self._keeps, Cells(fused, self._final, self._revises), events, self._idle, self._revises, since
+        )
 
     @property
     def keeping(self) -> list[int]:
@@ -198,7 +201,7 @@ class RowsGroup(Lanes[Lane]):
         return alike.reported.report(due, due.names() if everything else None)
 
     def _valued(self, alike: Alike, lane: Lane, wins: Windows) -> Report:
-        partials = lane.cells.merged(wins.a, wins.b)
+        partials = lane.cells.merged(wins.a, wins.b, wins.order)
         bound = alike.bound
         values: dict[str, pa.Array] = {}
         fused = lane.cells.fused

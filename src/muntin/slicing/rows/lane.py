@@ -58,7 +58,11 @@ class Judged:
 
 @dataclass
 class Windows:
-    """Windows as columns: query, key, positions, the first event of their run by ordinal and time, slices a to b."""
+    """Windows as columns: query, key, positions, the first event of their run by ordinal and time, slices a to b.
+
+    They stand by their ends, but for the slices: these are listed key by key and query by query, so that each window
+    goes on from the one before, and `order` says which of them is each window's.
+    """
 
     query: Int64s
     key: Int64s
@@ -68,6 +72,7 @@ class Windows:
     run: Int64s
     a: Int64s
     b: Int64s
+    order: Int64s
 
 
 class Lane:
@@ -316,8 +321,9 @@ class Lane:
             count: int = listing(room, *inputs, cells.start, cells.zero, cells.first, *columns)
             if count <= room:
                 # By their ends, as they are reported: sorting a few numbers here saves sorting a table later.
-                by_end = np.argsort(cells.state[LAST][columns[-1][:count] - 1], kind="stable")
-                return Windows(*(column[by_end] for column in columns))
+                a, b = columns[6][:count], columns[7][:count]
+                by_end = np.argsort(cells.state[LAST][b - 1], kind="stable")
+                return Windows(*[*(column[by_end] for column in columns[:6]), a, b, by_end])
             room = self._room = 2 * count
 
     def keys_with_cells(self) -> Int64s:
