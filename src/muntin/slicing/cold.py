@@ -311,6 +311,15 @@ class ColdEvents(EventStore):
             yield opened.view(bit), some
             self._advance(number, opened)
 
+    def views_from(self, bit: int, time: int) -> Iterator[View]:
+        """Views that have all events of a query from a time on; chunks are open one by one."""
+        yield super().view(bit)
+        for number, chunk in list(self._chunks.items()):
+            if chunk.newest >= time:
+                opened = self._opened(chunk)
+                yield opened.view(bit)
+                self._advance(number, opened)
+
     def _opened(self, chunk: Chunk) -> EventStore:
         """A chunk as a store that only reads."""
         self._decompressions += len(chunk.keys)

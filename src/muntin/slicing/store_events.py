@@ -411,5 +411,9 @@ class EventStore:
         """Views that have the events of these keys, each with the places of its keys; None: all of them."""
         yield self.view(bit), None
 
+    def views_from(self, bit: int, time: int) -> Iterator[View]:
+        """Views that have all events of a query from a time on, and may have some before; each key is in one."""
+        yield self.view(bit)
+
     def settle(self, time: int | None) -> None:
         """The end of a step, at a time."""
