@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muntin as mt
+from muntin.slicing import chunks as chunked
 from muntin.slicing import cold
 from muntin.slicing.cold import ColdEvents
 from tests.slicing.test_compaction import passing
@@ -25,8 +26,9 @@ CODECS = ["auto", "none", "snappy", "lz4", "zstd", "zstd:9"]
 def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Chunks of few rows, which are opened, written anew and put together all the time."""
     if request.param == "tiny":
-        for name, value in {"ROWS": 3, "SMALL": 3, "FEW": 1, "STALE": 10**6, "AGAIN": 2}.items():
+        for name, value in {"ROWS": 3, "SMALL": 3, "FEW": 1, "STALE": 10**6, "AT_ONCE": 5, "MIXED": 1}.items():
             monkeypatch.setattr(cold, name, value)
+        monkeypatch.setattr(chunked, "AGAIN", 2)
     return str(request.param)
 
 

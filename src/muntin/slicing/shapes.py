@@ -26,11 +26,6 @@ class Shape:
     """Aggregates computed from kept events."""
     members: list[tuple[int, BoundQuery]] = field(default_factory=list)
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether all of them are computed from kept events."""
-        return bool(self.kept) and not self.fixed and not self.runs
-
 
 def shapes(queries: Iterable[tuple[int, BoundQuery]], by_arrival: bool) -> tuple[list[Shape], list[Bound]]:
     """The shapes of some queries of a layout, and the aggregates in cells: one update for equal ones.
