@@ -17,7 +17,7 @@ from muntin.slicing import cold
 from muntin.slicing.cold import ColdEvents
 from tests.slicing.test_compaction import passing
 from tests.slicing.test_engine import check, steps_of
-from tests.strategies import rows_of, specs, streams
+from tests.strategies import KEPT, MIXES, rows_of, specs, streams
 
 CODECS = ["auto", "none", "snappy", "lz4", "zstd", "zstd:9"]
 
@@ -40,10 +40,14 @@ def squeezed(spec: mt.Spec, rule: tuple[int, str]) -> mt.Spec:
     return spec.compress(f"{rule[0]} us" if rule[0] else 0, codec=rule[1])
 
 
+# Which aggregates are asked for is nothing to the store: two mixes have columns of all types, and few kernels.
+FEW = (KEPT, MIXES[0])
+
+
 @pytest.mark.usefixtures("chunks")
 def test_equals_the_reference() -> None:
     @settings(max_examples=60, deadline=None)
-    @given(specs(), rules, st.data())
+    @given(specs(mixes=FEW), rules, st.data())
     def equal(spec: mt.Spec, rule: tuple[int, str], data: Any) -> None:
         steps = steps_of(data, passing(data.draw(streams()), data.draw(st.sampled_from([10, 1_000]))))
         restarts = tuple(data.draw(st.sets(st.integers(0, len(steps)), max_size=2)))
@@ -57,7 +61,7 @@ def test_equals_the_reference_where_slices_and_events_go_together() -> None:
     kinds = ("tumbling", "sliding", "cumulative", "session", "own")
 
     @settings(max_examples=60, deadline=None)
-    @given(specs(kinds).filter(lambda spec: spec.by), rules, st.data())
+    @given(specs(kinds, FEW).filter(lambda spec: spec.by), rules, st.data())
     def equal(spec: mt.Spec, rule: tuple[int, str], data: Any) -> None:
         check(squeezed(spec, rule), steps_of(data, passing(data.draw(streams(max_rows=80)), 10)))
 
@@ -65,7 +69,7 @@ def test_equals_the_reference_where_slices_and_events_go_together() -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(specs().filter(lambda spec: spec.by), rules, st.data())
+@given(specs(mixes=FEW).filter(lambda spec: spec.by), rules, st.data())
 def test_threads_and_updates(spec: mt.Spec, rule: tuple[int, str], data: Any) -> None:
     steps = steps_of(data, passing(data.draw(streams()), 10))
     check(squeezed(spec, rule), steps, threads=2)
@@ -73,7 +77,7 @@ def test_threads_and_updates(spec: mt.Spec, rule: tuple[int, str], data: Any) ->
 
 
 @settings(max_examples=25, deadline=None)
-@given(specs(), rules, rules, st.data())
+@given(specs(mixes=FEW), rules, rules, st.data())
 def test_a_snapshot_goes_on_with_another_rule(spec: mt.Spec, one: Any, other: Any, data: Any) -> None:
     batches = [table for table, _ in steps_of(data, data.draw(streams(spec))) if table is not None]
     expected = spec.engine()
@@ -154,7 +158,7 @@ def test_less_memory_and_smaller_snapshots() -> None:
     for batch in minutes(40, 0, 100):
         assert rows_of(plain.push(batch)) == rows_of(packed.push(batch))
     assert packed._kept.nbytes < plain._kept.nbytes / 5
-    assert packed.nbytes < plain.nbytes  # slices are not compressed
+    assert packed.nbytes < plain.nbytes / 3  # what is left are mostly the keys
     assert len(packed.snapshot()) < len(plain.snapshot()) / 5
     assert packed._kept.nbytes < plain._kept.nbytes / 5  # what was opened for the snapshot is compressed again
 

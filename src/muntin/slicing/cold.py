@@ -126,7 +126,7 @@ class ColdEvents(ColdState):
     def views(self, bit: int, keys: Int64s) -> Iterator[tuple[View, Int64s | None]]:
         """Views that have the events of these keys, each with the places of its keys; chunks are open one by one."""
         if not (self._chunks or self._groups) or not len(keys):
-            yield super().view(bit), None
+            yield EventStore.view(self, bit), None
             return
         where = np.full(len(keys), NOWHERE, np.int32)
         known = keys < len(self._where)
@@ -136,7 +136,7 @@ class ColdEvents(ColdState):
         for first, end in zip(heads.tolist(), [*heads[1:].tolist(), len(order)], strict=True):
             number, some = int(where[order[first]]), order[first:end]
             if number < 0:
-                yield super().view(bit), some
+                yield EventStore.view(self, bit), some
             elif number in self._groups:
                 yield self._groups[number].view(bit), some
             else:
@@ -146,7 +146,7 @@ class ColdEvents(ColdState):
     def views_from(self, bit: int, time: int) -> Iterator[View]:
         """Views that have all events of a query from a time on; some chunks are open at a time."""
         if len(self):
-            yield super().view(bit)
+            yield EventStore.view(self, bit)
         for group in self._groups.values():
             yield group.view(bit)
         numbers = [number for number, chunk in self._chunks.items() if chunk.newest >= time]
@@ -189,7 +189,7 @@ class ColdEvents(ColdState):
         silent: list[Mapping[str, Array]] = []
         for number, group in list(self._groups.items()):
             if group.least <= limit and not self._settle_group(group, limit, aged, silent):
-                del self._groups[number]
+                self._end(number)
         if len(self) and (self._least is None or self._least <= limit):
             self._settle_columns(limit, aged, silent)
         silent += [self._taken_out(number) for number in self._few(aged)]

@@ -195,8 +195,7 @@ class ColdState(EventStore):
                 store.release(bit, view, keep)
         for number, group in list(self._groups.items()):
             if not len(group):
-                del self._groups[number]
-                self._where[self._where == number] = NOWHERE
+                self._end(number)
         self._needed[bit] = time
         for number, chunk in list(self._chunks.items()):
             needed = self._passed(chunk.some, chunk.keys)
@@ -226,6 +225,11 @@ class ColdState(EventStore):
     def _forget(self, number: int) -> None:
         self._where[self._chunks.pop(number).keys] = NOWHERE
 
+    def _end(self, number: int) -> None:
+        """A group is no more; keys of it that have no events left are nowhere."""
+        del self._groups[number]
+        self._where[self._where == number] = NOWHERE
+
     def _reach(self, key: int) -> None:
         """Room for a key among those that say where they are."""
         if len(self._where) <= key:
@@ -251,8 +255,9 @@ class ColdState(EventStore):
             return
         parts = [self._taken_out(number) for number in list(chunks)]
         for number in list(groups):
-            group = self._groups.pop(number)
+            group = self._groups[number]
             cleared(group)
+            self._end(number)
             parts.append({name: group._live(name) for name in group._arrays})
         for part in parts:
             self._where[part["key"]] = HERE
