@@ -38,6 +38,7 @@ FEW = 4  # small chunks of keys long silent, of about the same size, above which
 PARTS = 6  # of the time between two touches of a key: keys last updated in the same one share a chunk
 STALE = 8  # a chunk is written anew when one in so many of its rows is passed by all windows
 EARLY = 4  # when some keys have waited for D, those that have for all but one part in so many of it go along
+LEFT = 8  # keys that have left their turn go when they have one in so many of the rows of a group
 GROUPS = 16  # groups above which they go into the columns
 MIXED = 3  # groups that one step touches above which they do: their keys do not come in turns
 
@@ -207,10 +208,17 @@ class ColdEvents(ColdState):
         group.least = int(last.min())
         if group.least > limit:
             return True
-        # Keys that were not touched when the others were have left their turn: they wait with those long silent.
-        old = last < max(aged, group.since)
-        old &= last <= limit
-        waited = old if (last[~old] > limit).all() else last <= limit + self.after // EARLY
+        # Keys that were not touched when the others were have left their turn. While they are few they stay with these:
+        # to write some keys apart costs as much as to write a hundred. Then they go to those long silent.
+        old = (last < max(aged, group.since)) & (last <= limit)
+        here = last[~old]
+        due = not len(here) or bool((here <= limit).any())
+        if LEFT * int(np.diff(offsets)[old].sum()) < len(group):
+            if not due:
+                group.least = int(here.min())
+                return True
+            old[:] = False
+        waited = last <= limit + self.after // EARLY if due else old
         for some in (old, waited & ~old):
             if some.any():
                 part = _rows_of(group, offsets, some)
