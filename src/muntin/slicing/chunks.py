@@ -152,7 +152,7 @@ def refill(store: EventStore, arrays: Mapping[str, Array], index: Int64s | None 
         if index is None:
             filled[name][:rows] = values
         else:
-            np.take(values, index, out=filled[name][:rows])
+            np.take(values, index, out=filled[name][:rows], mode="clip")  # else it goes through a buffer
     store._arrays, store._head, store._tail, store._cover = filled, 0, rows, None
     store._common = int(np.bitwise_and.reduce(store.taken)) if rows else (1 << 64) - 1
     store._some = int(np.bitwise_or.reduce(store.taken)) if rows else 0

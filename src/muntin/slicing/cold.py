@@ -72,7 +72,7 @@ class ColdEvents(ColdState):
         self._reach(int(keys.max()))
         if self._chunks or self._groups:
             where = self._found(keys, int(times.min()), newest)
-            for number in np.unique(where[where >= 0]).tolist():
+            for number in np.unique(where[where >= 0]).tolist() if int(where.max()) >= 0 else ():
                 mine = np.flatnonzero(where == number)
                 self._groups[number].insert(batch, mine if index is None else index[mine], taken[mine])
                 self._inserted += len(mine)
@@ -90,6 +90,9 @@ class ColdEvents(ColdState):
 
     def _found(self, keys: Int64s, since: int, time: int) -> npt.NDArray[np.int32]:
         """The group that each of some keys is in, once the chunks that they touch, from a time to another, are open."""
+        found = self._where[keys]
+        if int(found.max()) < 0:
+            return found
         touched = np.unique(keys)
         where = self._where[touched]
         numbers, counts = np.unique(where[where >= 0], return_counts=True)
