@@ -78,6 +78,11 @@ class ColdState(EventStore):
             keys=keys + sum(len(View(store, None).keys) for store in self._open_stores()),
         )
 
+    @property
+    def chosen(self) -> tuple[int, str | None]:
+        """The D in use, and the codec; None: nothing was compressed yet."""
+        return self.after, None if self.writer.codec is None else str(self.writer.codec)
+
     def _open_stores(self) -> list[EventStore]:
         return [self, *self._groups.values()]
 

@@ -153,8 +153,7 @@ class Slicing(Engine):
         return told + self._kept.told([(q.index, q.bound) for q in self._kept_queries])
 
     def _chosen(self) -> list[tuple[int, str | None]]:
-        cold = [] if self._layout is None else self._kept.cold
-        return [(store.after, None if store.writer.codec is None else str(store.writer.codec)) for store in cold]
+        return [] if self._layout is None else [store.chosen for store in self._kept.cold]
 
     def snapshot(self) -> bytes:
         """The state of the engine as bytes: versioned, checksummed, without pickle. See `restore`.
