@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -126,6 +127,21 @@ def test_least_recently_updated_first_and_touches_open_few() -> None:
     assert len(store) == 40 * 2 * 3
     engine.push(pa.table({"ts": [13 * 60_000_000], "car": [3], "speed": [0]}))  # of the first ones
     assert engine.metrics().keys_compressed == 39  # the others of its chunk were opened, and are compressed again
+
+
+def test_chunks_are_cut_by_the_last_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cold, "ROWS", 50)
+    engine = CARS.compress("1 minute").engine()
+    car = np.random.default_rng(2).permutation(60)  # each reports ten times, one after the other
+    ts = np.repeat(np.arange(60) * 1_000_000, 10) + np.tile(np.arange(10), 60)
+    engine.push(pa.table({"ts": ts, "car": np.repeat(car, 10), "speed": np.arange(600)}))
+    engine.advance(10 * 60_000_000)
+    (store,) = engine._kept.stores
+    chunks = list(store._chunks.values())
+    assert [chunk.rows for chunk in chunks] == [50] * 12
+    assert all(a.newest < b.last.min() for a, b in itertools.pairwise(chunks))
+    engine.push(pa.table({"ts": [10 * 60_000_000], "car": car[:1], "speed": [0]}))
+    assert engine.metrics().keys_compressed == 59
 
 
 def _stores(engine: Any, batches: list[pa.Table]) -> list[Any]:

@@ -292,11 +292,16 @@ def _rows_of(store: EventStore, offsets: Int64s, chosen: Bools) -> Mapping[str, 
 
 
 def _cut(arrays: Mapping[str, Array]) -> Iterator[Mapping[str, Array]]:
-    """Rows as parts for chunks, each of whole keys."""
+    """Rows as parts for chunks, each of whole keys: those of the least recently updated ones first."""
     key = arrays["key"]
-    heads = np.append(np.flatnonzero(np.diff(key, prepend=-1)), len(key))
-    first = 0
-    while first < len(key):
-        end = int(heads[max(np.searchsorted(heads, first + ROWS, "right") - 1, np.searchsorted(heads, first, "right"))])
-        yield arrays if end - first == len(key) else {name: arrays[name][first:end] for name in arrays}
-        first = end
+    if len(key) <= ROWS:
+        yield arrays
+        return
+    heads = np.flatnonzero(np.diff(key, prepend=-1))
+    counts = np.diff(heads, append=len(key))
+    order = np.argsort(arrays["time"][heads + counts - 1], kind="stable")
+    part = (np.cumsum(counts[order]) - counts[order]) // ROWS
+    for some in np.split(order, np.flatnonzero(np.diff(part)) + 1):
+        chosen = np.sort(some)
+        index = expand_ranges(heads[chosen], counts[chosen])[1]
+        yield {name: arrays[name][index] for name in arrays}
