@@ -138,7 +138,7 @@ class Group(EventStore):
     """Keys of chunks that were opened together, since most of them were touched; they are compressed together again."""
 
     least = 0
-    """No key was last updated before."""
+    """No key that stays with the others was last updated before."""
     since = 0
     """From when on they were touched."""
 

@@ -38,6 +38,7 @@ FEW = 4  # small chunks of keys long silent, of about the same size, above which
 PARTS = 6  # of the time between two touches of a key: keys last updated in the same one share a chunk
 STALE = 8  # a chunk is written anew when one in so many of its rows is passed by all windows
 EARLY = 4  # when some keys have waited for D, those that have for all but one part in so many of it go along
+LOWEST = int(np.iinfo(np.int64).min)
 LEFT = 8  # keys that have left their turn go when they have one in so many of the rows of a group
 GROUPS = 16  # groups above which they go into the columns
 MIXED = 3  # groups that one step touches above which they do: their keys do not come in turns
@@ -72,7 +73,10 @@ class ColdEvents(ColdState):
         self._reach(int(keys.max()))
         if self._chunks or self._groups:
             where = self._found(keys, int(times.min()), newest)
-            for number in np.unique(where[where >= 0]).tolist() if int(where.max()) >= 0 else ():
+            one = bool((where == where[0]).all())
+            for number in where[:1].tolist() if one else np.unique(where).tolist():
+                if number < 0:
+                    continue
                 mine = np.flatnonzero(where == number)
                 self._groups[number].insert(batch, mine if index is None else index[mine], taken[mine])
                 self._inserted += len(mine)
@@ -98,6 +102,7 @@ class ColdEvents(ColdState):
         numbers, counts = np.unique(where[where >= 0], return_counts=True)
         most: list[int] = []
         few: list[int] = []
+        all_keys = came = 0
         mixed: list[int] = []
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             chunk = self._chunks.get(number)
@@ -106,24 +111,31 @@ class ColdEvents(ColdState):
                 continue
             age = max(0, time - chunk.newest)
             self._period += (age - self._period) // 8 if self._period else age
-            (most if 2 * count >= len(chunk.keys) else few).append(number)
+            if 2 * count < len(chunk.keys):
+                few.append(number)
+                continue
+            most.append(number)
+            all_keys, came = all_keys + len(chunk.keys), came + count
         groups = list(self._groups) if len(self._groups) >= GROUPS else mixed if len(mixed) > MIXED else []
         self._open(few, groups)
-        number = self._thaw(most, since) if most else NOWHERE
+        if not most:
+            return self._where[keys]
+        number, group = self._thaw(most, since)
+        # Until those that came have waited there is nothing to do, unless many of the others did not come.
+        group.least = since if LEFT * (all_keys - came) < all_keys else LOWEST
         found = self._where[keys]
         found[found == NOWHERE] = number
         return found
 
-    def _thaw(self, numbers: list[int], since: int) -> int:
-        """Open some chunks as one group, most of whose keys are touched from a time on; gives its number."""
+    def _thaw(self, numbers: list[int], since: int) -> tuple[int, Group]:
+        """Open some chunks as one group, most of whose keys are touched from a time on."""
         group = Group(len(self._cut))
         group._kinds, group.since = self._kinds, since
         refill(group, joined([self._taken_out(number) for number in numbers]))
-        group.least = int(group.time[View(group, None).offsets[1:] - 1].min()) if len(group) else 0
         self._groups[self._next] = group
         self._where[group.key] = self._next
         self._next += 1
-        return self._next - 1
+        return self._next - 1, group
 
     # -- windows are due -----------------------------------------------------------------------------------------------
 
