@@ -121,6 +121,7 @@ def windows(draw: Any, kinds: tuple[str, ...] | None = None) -> mt.windows.Windo
 
 AGGREGATES = {
     "all": mt.collect("x"),
+    "floats": mt.collect("f"),
     "n": mt.count(),
     "total": mt.sum("x"),
     "fsum": mt.sum("f"),
@@ -171,6 +172,9 @@ MIXES: tuple[tuple[str, ...], ...] = (
     ),
 )
 """Aggregates that go together. Each mix compiles its own kernels, so there are few of them; `collect` is in all."""
+
+KEPT = ("all", "floats", "text")
+"""Aggregates that are all computed from kept events, without a kernel of their own."""
 
 
 @st.composite

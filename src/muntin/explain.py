@@ -10,6 +10,7 @@ import pyarrow as pa
 from muntin.aggregates import Aggregate
 from muntin.aggregates.ordered import Process
 from muntin.compile import compiled, why_not
+from muntin.explain_compression import compression_lines
 from muntin.explain_costs import Statistics, cost_lines
 from muntin.final import explained as final_explained
 from muntin.layout import BoundQuery, Layout, layout
@@ -59,7 +60,7 @@ def explain(spec: Spec, schema: pa.Schema | None = None, found: Statistics | Non
         parts.append(
             _query(spec, query, answer, in_python(query, bound, schema is not None), _bound_query(query, bound))
         )
-    parts.append("\n".join(_together(spec, answers)))
+    parts.append("\n".join(_together(spec, answers, bound)))
     if found is not None:
         parts += ["\n".join(cost_lines(bound, found))] if bound is not None else []
         parts.append("\n".join(_state(spec, bound, found.rate, found.keys)))
@@ -224,7 +225,7 @@ def _size(window: ContextFreeWindow) -> int | None:
     return window.size.amount if isinstance(window, Sliding | Cumulative) else None
 
 
-def _together(spec: Spec, answers: list[Workload]) -> list[str]:
+def _together(spec: Spec, answers: list[Workload], bound: Layout | None) -> list[str]:
     kept = any(answer.keep_events for answer in answers)
     split = any(answer.splits for answer in answers)
     removed = sorted({answer.removal.answer for answer in answers if answer.removal})
@@ -263,6 +264,10 @@ def _together(spec: Spec, answers: list[Workload]) -> list[str]:
         lines.append(
             "Warning: how far each key has come along another column is kept for ever, a little for every key."
         )
+    if spec.compression is not None:
+        pairs = zip(spec.queries, answers, strict=True)
+        keeping = [query for query, answer in pairs if answer.keep_events and not is_rows(query.window)]
+        lines += compression_lines(spec, spec.compression, keeping, bound)
     if spec.max_ahead is not None and spec.time is not None:
         lines.append(f"A row further than {show_duration(spec.max_ahead)} ahead of the clock is rejected (max_ahead).")
     return lines

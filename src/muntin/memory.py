@@ -15,7 +15,7 @@ import pyarrow as pa
 from muntin.errors import FrameError
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.slicing.along.regular import Regular, edges_along
-from muntin.slicing.plan import is_along, is_sliced, way
+from muntin.slicing.plan import is_along, is_bare, is_sliced, way
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.slices import FEW, SMALL
 from muntin.slicing.texts import coded
@@ -249,7 +249,10 @@ def predicted(bound: Layout, rate: float, keys: int = 1, batch: float = 0) -> Pr
         reach = behind + max(longest(query) for query in sliced) / SECOND
         slices = math.ceil(reach * Slicer([query.window for query in sliced]).per_second()) + 2
         cell = cell_bytes(bound)
-        parts.append(_cells(slices, reach * rate / slices, keys, cell, _slice_bytes(bound), _own(sliced)))
+        if is_bare(sliced, bool(spec.by), spec.time is None):
+            parts.append(Part("slices, without cells: kept events say all", slices, _slice_bytes(bound), _own(sliced)))
+        else:
+            parts.append(_cells(slices, reach * rate / slices, keys, cell, _slice_bytes(bound), _own(sliced)))
         sessions = sum(isinstance(query.window, Session) for query in sliced)
         if sessions:
             parts.append(Part("open sessions", sessions * keys, cell))

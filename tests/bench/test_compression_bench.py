@@ -12,10 +12,14 @@ def test_it_runs() -> None:
     assert [part.after for part in found] == list(AFTER)
     assert len({part.results for part in found}) == 1
     assert found[0].results > 1_000
-    none, at_once = found[0], found[-1]
+    by_name = {part.after: part for part in found}
+    none, at_once = by_name["none"], by_name["0"]
     assert (none.share, at_once.share) == (0, 1)
-    assert none.compressions == 0 < found[3].compressions < at_once.compressions
+    assert none.compressions == by_name["off"].compressions == 0
+    assert 0 < by_name["1 min"].compressions < at_once.compressions
     assert at_once.kept < none.kept / 4
+    assert by_name["off"].state == none.state
+    assert none.events == at_once.events > 0
     assert all(part.throughput > 0 and set(part.latency) == set(RATES) for part in found)
     assert none.latency[1] > none.latency[1 / 8] > 0
 

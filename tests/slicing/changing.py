@@ -16,7 +16,7 @@ from muntin.spec import Query
 from muntin.units import microseconds
 from tests.strategies import Pairs, comparable
 
-MIXES = (("all", "n", "total"), ("n", "total"), ("all", "mid"), ("mid", "n"), ("last", "mode"))
+MIXES = (("all", "n", "total"), ("n", "total"), ("all", "mid"), ("mid", "n"), ("last", "mode"), ("all",))
 """With kept events and without, with sorted runs, with texts; few, since each compiles its own kernels."""
 
 ALIKE = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.reference import run
-from tests.spanning.drawn import FIXED, check, specs, steps_of, streams
+from tests.spanning.drawn import FIXED, MIXES, check, specs, steps_of, streams
 from tests.strategies import rows_of
 
 
@@ -32,6 +32,13 @@ def test_sessions_equal_the_reference(spec: mt.Spec, data: Any) -> None:
 def test_goes_on_from_a_snapshot_at_every_step(spec: mt.Spec, data: Any) -> None:
     steps = data.draw(steps_of(data.draw(streams())))
     check(spec, steps, restarts=tuple(range(len(steps) + 1)))
+
+
+@settings(max_examples=30)
+@given(specs(kinds=("session", *FIXED), mixes=(MIXES[0],)), st.sampled_from([0, "3 us", "20 us"]), st.data())
+def test_compressed_events_equal_the_reference(spec: mt.Spec, after: object, data: Any) -> None:
+    steps = data.draw(steps_of(data.draw(streams())))
+    check(spec.compress(after), steps, restarts=tuple(range(0, len(steps), 3)))
 
 
 @settings(max_examples=40)

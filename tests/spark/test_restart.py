@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pytest
 
 import muntin as mt
 from muntin.reference import run
+from muntin.spark import Progress
 from tests.spark.logs import Folder, cut, spec_of, steps_made, table
 from tests.strategies import rows_of
 
@@ -95,7 +97,15 @@ def test_a_checkpoint_goes_on_under_another_rule_of_compression(spark: Any, tmp_
     spec, batches = the_spec(), the_batches(4)
     folder = Folder(tmp_path / "in")
     folder.put(*batches[:2])
-    start(spark, spec.compress(0, codec="snappy"), folder, tmp_path, trigger=NOW, buckets=2).awaitTermination()
+    query = start(spark, spec.compress(0, codec="snappy"), folder, tmp_path, trigger=NOW, buckets=2)
+    query.awaitTermination()
+    shown = Progress()
+    for progress in query.recentProgress:
+        shown.onQueryProgress(SimpleNamespace(progress=progress))
+    batch = shown._rows[0]
+    assert batch["compressions"] > 0
+    assert 0 < batch["bytes_compressed"] < batch["bytes_open"]
+    assert [column.header for column in shown.table().columns][-4:-1] == ["compr.", "decompr.", "compressed"]
     folder.put(*batches[2:])
     start(spark, spec.compress("20 ms", codec="zstd"), folder, tmp_path, trigger=NOW, flush=True, buckets=2)
     check(spec, batches, tmp_path)

@@ -27,13 +27,14 @@ __all__ = ["AFTER", "BOUNDS", "RATES", "Outcome", "measure", "reports", "stops"]
 
 AFTER: dict[str, Any] = {
     "none": None,
+    "off": None,
     "20 min": "20 minutes",
     "10 min": "10 minutes",
     "1 min": "1 minute",
     "15 s": "15 seconds",
     "0": 0,
 }
-"""The values of D."""
+"""The values of D; "off" is an engine in which no step asks what is to be compressed."""
 RATES = (1 / 8, 1 / 4, 1 / 2, 5 / 8, 1)
 """Rates of input, as parts of what is sustained without compression."""
 BOUNDS = {"1 min": (1 / 3, 0.95, 3), "15 s": (1 / 4, 0.85, 9), "0": (1 / 5, 0.7, math.inf)}
@@ -92,6 +93,8 @@ class Outcome:
     throughput: float
     state: float
     kept: float
+    events: float
+    """Events kept, on average over the second half of the run, as all else that is held."""
     share: float
     """The share of vehicles compressed, on average."""
     latency: dict[float, float]
@@ -111,13 +114,18 @@ def measure(
     engines: list[Any] = []
     for name in after:
         made = spec if AFTER[name] is None else spec.compress(AFTER[name])
-        made.engine().push(table.slice(0, 100))  # compiled kernels are loaded
+        warm = made.engine()
+        warm.push(table.slice(0, 100))  # compiled kernels are loaded
         engines.append(made.engine())
+        if name == "off":
+            engines[-1].push(table.slice(0, 0))
+            for store in engines[-1]._kept.stores:
+                store.settle = _nothing
     edges = np.searchsorted(table["ts"].to_numpy(), np.arange(0, seconds + 1, batch) * SECOND)
     rows = np.diff(edges)
     took = np.zeros((len(after), len(rows)))
     gave = np.zeros(len(rows), np.bool_)
-    held, results = np.zeros((len(after), 3)), [0] * len(after)
+    held, results = np.zeros((len(after), 4)), [0] * len(after)
     for i, (first, count) in enumerate(zip(edges[:-1].tolist(), rows.tolist(), strict=True)):
         part = table.slice(first, count)
         for j in np.roll(np.arange(len(after)), i).tolist():
@@ -127,17 +135,22 @@ def measure(
             results[j] += found.num_rows
             gave[i] = found.num_rows > 0
         if 2 * i >= len(rows) and not i % 12:  # the windows are half full: now memory counts
-            held += [[e.nbytes, e._kept.nbytes, e.metrics().share_compressed] for e in engines]
+            held += [[e.nbytes, e._kept.nbytes, e._kept.turned[1], e.metrics().share_compressed] for e in engines]
     samples = sum(1 for i in range(len(rows)) if 2 * i >= len(rows) and not i % 12)
     sustained = rows.sum() / took[0].sum()
     outcomes = []
     for j, name in enumerate(after):
         metrics = engines[j].metrics()
         latency = {rate: _latency(took[j], rows, gave, rate * sustained) for rate in RATES}
-        state, kept, share = (held[j] / samples).tolist()
         done = (metrics.compressions, metrics.decompressions, results[j])
-        outcomes.append(Outcome(name, float(rows.sum() / took[j].sum()), state, kept, share, latency, *done))
+        state, kept, events, share = (held[j] / samples).tolist()
+        speed = float(rows.sum() / took[j].sum())
+        outcomes.append(Outcome(name, speed, state, kept, events, share, latency, *done))
     return outcomes
+
+
+def _nothing(time: int | None) -> None:
+    pass
 
 
 def _latency(

@@ -21,6 +21,7 @@ from muntin.errors import SpecError
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.metrics import Held
 from muntin.slicing.along.group import AlongGroup
+from muntin.slicing.bare import with_cells
 from muntin.slicing.batch import Batch, Decoder
 from muntin.slicing.change import Change, move_sliced
 from muntin.slicing.compaction import Compaction
@@ -143,7 +144,7 @@ class Slicing(Engine):
         """
         if self._layout is None:
             return pa.table({})
-        return slices_table(self._layout, self._sliced, self._decoder.keys)
+        return slices_table(self._layout, self._sliced, self._decoder.keys, self._kept)
 
     def _measured(self) -> list[str]:
         if self._layout is None:
@@ -152,8 +153,7 @@ class Slicing(Engine):
         return told + self._kept.told([(q.index, q.bound) for q in self._kept_queries])
 
     def _chosen(self) -> list[tuple[int, str | None]]:
-        cold = [] if self._layout is None else self._kept.cold
-        return [(store.after, None if store.writer.codec is None else str(store.writer.codec)) for store in cold]
+        return [] if self._layout is None else [store.chosen for store in self._kept.cold]
 
     def snapshot(self) -> bytes:
         """The state of the engine as bytes: versioned, checksummed, without pickle. See `restore`.
@@ -251,6 +251,8 @@ class Slicing(Engine):
         self._begin(self._layout)
         self._decoder.load(tree["decoder"])
         kinds = self._decoder.kinds(self._layout)
+        if tree["sliced"] is not None:
+            tree["sliced"]["slices"] = with_cells(tree["sliced"]["slices"], tree["kept"])
         self._kept.load(tree["kept"], kinds, stay)
         numbers = {query.name: i for i, query in enumerate(self._bound.queries)}
         since = {numbers[name]: start for name, start in self._since.items() if name in numbers}

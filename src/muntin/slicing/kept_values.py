@@ -69,6 +69,34 @@ class Found:
         return (first, last) if (last - first == hi - lo).all() else None
 
 
+@dataclass
+class Existing:
+    """Windows of keys that have events: which of those asked for, the keys, and what is computed of their events."""
+
+    which: Int64s
+    key: Int64s
+    values: dict[str, pa.Array]
+    events: dict[str, Int64s]
+
+    @staticmethod
+    def together(parts: list[Existing], bound: BoundQuery, names: list[str]) -> Existing:
+        """Those of all parts, by window and key: in the same order however keys were spread over the parts."""
+        if not parts:
+            nothing = np.empty(0, np.int64)
+            values = {name: pa.nulls(0, bound.aggregates[name].output) for name in names}
+            return Existing(nothing, nothing, values, dict.fromkeys(names, nothing))
+        which = np.concatenate([part.which for part in parts])
+        key = np.concatenate([part.key for part in parts])
+        values = {name: pa.concat_arrays([part.values[name] for part in parts]) for name in names}
+        events = {name: np.concatenate([part.events[name] for part in parts]) for name in parts[0].events}
+        if len(parts) == 1 and not which.any():  # one window, and keys come in order
+            return Existing(which, key, values, events)
+        order = np.lexsort((key, which))
+        index = pa.array(order)
+        values = {name: column.take(index) for name, column in values.items()}
+        return Existing(which[order], key[order], values, {name: marks[order] for name, marks in events.items()})
+
+
 class KeptValues:
     """The event stores of a spec: one for every 64 queries that keep events."""
 
@@ -231,6 +259,37 @@ class KeptValues:
             places.append(some)
         back = pa.array(np.argsort(np.concatenate(places)))
         return {name: pa.concat_arrays([part[name] for part in found]).take(back) for name in names}
+
+    def existing(
+        self, query: int, bound: BoundQuery, names: list[str], start: Int64s, end: Int64s, marked: bool
+    ) -> Existing:
+        """Those of some windows, given by their times, in which keys have events, by window and key; with their values.
+
+        `marked`: also what stands for the events behind each value. All is found in one look at the events.
+        """
+        store, bit = self._place[query]
+        parts: list[Existing] = []
+        for view in self.stores[store].views_from(bit, int(start.min())):
+            which, key, lo, hi = view.existing(start, end)
+            if len(which):
+                values = self.values(bound, names, view, lo, hi, None)
+                marks = self.events(bound, names, view, lo, hi, None) if marked else {}
+                parts.append(Existing(which, key, values, marks))
+        return Existing.together(parts, bound, names)
+
+    def taken_by(self, queries: list[int]) -> list[tuple[Int64s, Int64s]]:
+        """Keys and times of the events that any of some queries has taken and still needs, store by store."""
+        bits: dict[int, list[int]] = {}
+        for query in queries:
+            store, bit = self._place[query]
+            bits.setdefault(store, []).append(bit)
+        found = []
+        for store, some in bits.items():
+            views = [self.stores[store].view(bit) for bit in some]
+            rows = [np.arange(len(self.stores[store]))[slice(None) if v.index is None else v.index] for v in views]
+            used = np.unique(np.concatenate(rows))
+            found.append((self.stores[store].key[used], self.stores[store].time[used]))
+        return found
 
     def events_between(
         self, query: int, bound: BoundQuery, names: list[str], key: Int64s, start: Int64s, end: Int64s

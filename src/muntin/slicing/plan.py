@@ -5,6 +5,7 @@ The engine goes by these answers and `explain` prints them.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 from muntin.aggregates import Bound
@@ -15,7 +16,7 @@ from muntin.slicing.texts import coded
 from muntin.units import Measure
 from muntin.windows import ContextFreeWindow, Cumulative, MixedSliding, Session, Sliding, Window
 
-__all__ = ["Way", "is_along", "is_rows", "is_sliced", "overlapping", "way"]
+__all__ = ["Way", "is_along", "is_bare", "is_rows", "is_sliced", "overlapping", "way"]
 
 Way = Literal["cells", "runs", "events"]
 
@@ -94,3 +95,21 @@ def way(bound: Bound, by_arrival: bool) -> Way:
     if (over.aggregate.commutative or by_arrival) and compiled(over) is not None:
         return "cells"
     return "runs" if by_runs(over) else "events"
+
+
+def is_bare(queries: Collection[BoundQuery], keyed: bool, by_arrival: bool) -> bool:
+    """Whether queries over shared slices compute all from kept events, so that cells of keys would say nothing more.
+
+    Sessions are found among cells.
+
+    >>> import muntin as mt, pyarrow as pa
+    >>> from muntin.layout import layout
+    >>> spec = mt.over("ts", by="k").window("w", mt.tumbling("1 s"), all=mt.collect("x"))
+    >>> schema = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("x", pa.float64())])
+    >>> is_bare(layout(spec, schema).queries, keyed=True, by_arrival=False)
+    True
+    """
+    if not keyed or any(isinstance(query.window, Session) for query in queries):
+        return False
+    ways = [way(bound, by_arrival) for query in queries for bound in query.aggregates.values()]
+    return all(query.aggregates for query in queries) and set(ways) == {"events"}

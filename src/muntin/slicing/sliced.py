@@ -106,8 +106,12 @@ class Sliced(SlicedState):
                 return
             low = int(times.min())
         self.slices.cover(times, low, high)
-        self._update(batch, times, index)
-        self.store.touch(times, low, high, keys)
+        if self.bare:
+            assert self.slices.spans is not None
+            self.slices.spans.take(self.slices.starts, times)
+        else:
+            self._update(batch, times, index)
+            self.store.touch(times, low, high, keys)
         self.newest = high if self.newest is None else max(self.newest, high)
         for runs in self.runs.values():
             runs.prepare(self.slices.start_of(self.newest - self._disorder))
@@ -199,6 +203,8 @@ class Sliced(SlicedState):
             listed = group.begun(listed)
         if not len(listed.query):
             return None
+        if self.bare:
+            return self._from_events(group, listed, kept)
         which, key, partials = self._merged(listed.a + slices.first_row, listed.b + slices.first_row)
         if which is not _ALL:
             listed = listed.take(which)
@@ -214,6 +220,18 @@ class Sliced(SlicedState):
         if group.kept:
             where = (key, listed.start, listed.end)
             report.events |= kept.events_between(group.members[0][0], group.bound, group.kept, *where)
+        return group.reported.report(report, None)
+
+    def _from_events(self, group: FixedGroup, listed: Listed, kept: KeptValues) -> Report | None:
+        """The windows of a group that keeps the events of all that it computes: the events say which there are."""
+        index, bound = group.members[0]
+        found = kept.existing(index, bound, group.kept, listed.start, listed.end, self._revises)
+        listed = listed.take(found.which)
+        identity = (listed.start, listed.end)
+        report = Report(listed.query, found.key, identity, listed.start, listed.end, None, found.values)
+        if not self._revises:
+            return report
+        report.events = found.events
         return group.reported.report(report, None)
 
     def _merged(self, a: Int64s, b: Int64s) -> tuple[Int64s, Int64s, Partials]:

@@ -11,8 +11,10 @@ import numpy.typing as npt
 from muntin.compile import compiled
 from muntin.fused import Fused, fused
 from muntin.layout import BoundQuery, Layout
+from muntin.slicing.bare import BareSlices
 from muntin.slicing.codings import Sketched
 from muntin.slicing.groups import groups_of
+from muntin.slicing.plan import is_bare
 from muntin.slicing.revisions import Reported
 from muntin.slicing.runs import RunStore
 from muntin.slicing.runs_tree import run_store
@@ -56,7 +58,9 @@ class SlicedState:
         """Whether each cell has the times of its first and last event; sessions need them. All slices have them."""
         self.fused: Fused = fused(self.bounds, spans=self.spans)
         self.slicer = Slicer(windows)
-        self.slices = Slices(self.slicer, self.fused, bool(layout.spec.by))
+        self.bare = is_bare([layout.queries[i] for i in queries], bool(layout.spec.by), layout.spec.time is None)
+        """Whether all comes from kept events, so that cells would say nothing more: there are none."""
+        self.slices = (BareSlices if self.bare else Slices)(self.slicer, self.fused, bool(layout.spec.by))
         # A result needs no first and last times. Without them, and with `spell` knowing the ends: 180 against 185 µs
         # per push with 100 windows.
         store, final = how

@@ -146,19 +146,19 @@ class Slices:
         if at < used:
             self.moved += 1
             self.number -= 0 if at else count
-        if self.sparse is None and self._head + used + count > self._room:
-            self._resize(used + count, self.stride)
-        if self.sparse is not None:
-            self.sparse.put(at, count)
-        else:
-            self._put_dense(at, count)
+        self._put_cells(at, count)
         if self.spans is not None:
             self.spans.put(at, count)
         self.starts = np.insert(self.starts, at, starts) if at < used else np.concatenate([self.starts, starts])
         self.ends = np.insert(self.ends, at, ends) if at < used else np.concatenate([self.ends, ends])
 
-    def _put_dense(self, at: int, count: int) -> None:
+    def _put_cells(self, at: int, count: int) -> None:
         used = len(self)
+        if self.sparse is None and self._head + used + count > self._room:
+            self._resize(used + count, self.stride)
+        if self.sparse is not None:
+            self.sparse.put(at, count)
+            return
         if at < used:  # not at the end: what follows moves up
             for column in self._dense:
                 rows = column.reshape(self._room, self.stride)
@@ -296,20 +296,25 @@ class Slices:
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the slices: those in use."""
-        tree = {"starts": self.starts, "ends": self.ends, "stride": self.stride, "meet": self.meet, "keys": self._keys}
-        tree["number"] = self.number
-        tree["spans"] = None if self.spans is None else self.spans.dump()
+        tree = self._bounds()
         if self.sparse is not None:
             return tree | {"sparse": self.sparse.dump()}
         return tree | {"columns": [np.ascontiguousarray(self.rows(i)) for i in range(len(self._dense))]}
 
+    def _bounds(self) -> dict[str, Any]:
+        """What a snapshot holds beside the cells."""
+        tree = {"starts": self.starts, "ends": self.ends, "stride": self.stride, "meet": self.meet, "keys": self._keys}
+        return tree | {"number": self.number, "spans": None if self.spans is None else self.spans.dump()}
+
+    def _load_bounds(self, tree: dict[str, Any]) -> None:
+        self.starts, self.ends = tree["starts"], tree["ends"]
+        self.meet, self._keys, self.number = tree["meet"], tree["keys"], tree["number"]
+        self.spans = None if tree["spans"] is None else Spans.load(tree["spans"])
+
     def load(self, tree: dict[str, Any]) -> None:
         """Take over the slices of a snapshot."""
-        self.starts, self.ends = tree["starts"], tree["ends"]
-        self.stride, self.meet, self._keys = tree["stride"], tree["meet"], tree["keys"]
-        self.number = tree["number"]
-        self.spans = None if tree["spans"] is None else Spans.load(tree["spans"])
-        self._head = 0
+        self._load_bounds(tree)
+        self.stride, self._head = tree["stride"], 0
         if "sparse" in tree:
             self._room = 0
             self.sparse = Sparse(self._cells, len(self))

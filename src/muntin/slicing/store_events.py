@@ -20,7 +20,7 @@ from muntin.slicing.covered import Cover
 from muntin.slicing.sorting import sorting
 from muntin.slicing.views import NO_INTS, Measured, View, flat
 
-__all__ = ["VALUE", "EventStore"]
+__all__ = ["VALID", "VALUE", "EventStore"]
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -31,7 +31,7 @@ MANY = 4_096  # rows whose room is not held for nothing
 _ALL = (1 << 64) - 1
 
 # Names of the columns of a store: the five of its own, then values, whether they are there, measures, their nulls.
-VALUE, _VALID, _MEASURE, _NULL = "value ", "valid ", "measure ", "null "
+VALUE, VALID, _MEASURE, _NULL = "value ", "valid ", "measure ", "null "
 _OWN: dict[str, Any] = {"key": np.int64, "time": np.int64, "seq": np.int64, "taken": np.uint64}
 
 
@@ -124,7 +124,7 @@ class EventStore:
         if name not in self._kinds:  # before the first row the types are not known, and nothing is asked of them
             return Column(pa.null(), np.empty(0, np.int64), None)
         values = self._live(VALUE + name)
-        valid = self._live(_VALID + name) if _VALID + name in self._arrays else None
+        valid = self._live(VALID + name) if VALID + name in self._arrays else None
         if index is not None:
             values, valid = values[index], None if valid is None else valid[index]
         return replace(self._kinds[name], values=values, valid=valid)
@@ -177,7 +177,7 @@ class EventStore:
 
     def keep_columns(self, values: Collection[str], measures: Collection[str]) -> None:
         """Forget the columns that no query reads any more."""
-        stay = {prefix + name for prefix in (VALUE, _VALID) for name in values}
+        stay = {prefix + name for prefix in (VALUE, VALID) for name in values}
         stay |= {prefix + name for prefix in (_MEASURE, _NULL) for name in measures} | {*_OWN, "order"}
         self._arrays = {name: array for name, array in self._arrays.items() if name in stay}
         self._kinds = {name: kind for name, kind in self._kinds.items() if name in values}
@@ -250,7 +250,7 @@ class EventStore:
                 self._kinds[name] = replace(column, values=column.values[:0], valid=None)
             columns[VALUE + name] = column.values
             if column.valid is not None:
-                columns[_VALID + name] = column.valid
+                columns[VALID + name] = column.valid
         for name, (values, null) in batch.measures.items():
             columns[_MEASURE + name] = values
             if null is not None:
@@ -264,7 +264,7 @@ class EventStore:
             rows["seq"] = batch.seq0 + (np.arange(len(taken)) if index is None else index)
         for name, array in self._arrays.items():  # a mask that this batch does without
             if name not in rows:
-                rows[name] = np.full(len(taken), name.startswith(_VALID), array.dtype)
+                rows[name] = np.full(len(taken), name.startswith(VALID), array.dtype)
         return rows
 
     def _reserve(self, rows: dict[str, npt.NDArray[Any]], new: int) -> None:
@@ -281,7 +281,7 @@ class EventStore:
             if here is not None:
                 grown[head : head + n] = here[self._head : self._tail]
             else:
-                grown[head : head + n] = name.startswith(_VALID)  # so far all were valid, no measure was null
+                grown[head : head + n] = name.startswith(VALID)  # so far all were valid, no measure was null
             self._arrays[name] = grown
         if full:
             self._head, self._tail = 0, n
@@ -410,6 +410,10 @@ class EventStore:
     def views(self, bit: int, keys: Int64s) -> Iterator[tuple[View, Int64s | None]]:
         """Views that have the events of these keys, each with the places of its keys; None: all of them."""
         yield self.view(bit), None
+
+    def views_from(self, bit: int, time: int) -> Iterator[View]:
+        """Views that have all events of a query from a time on, and may have some before; each key is in one."""
+        yield self.view(bit)
 
     def settle(self, time: int | None) -> None:
         """The end of a step, at a time."""

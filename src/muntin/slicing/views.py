@@ -19,6 +19,7 @@ Int64s = npt.NDArray[np.int64]
 Measured = tuple[Int64s, npt.NDArray[np.bool_] | None]
 
 NO_INTS: Int64s = np.empty(0, np.int64)
+MANY = 1 << 16  # windows of keys from which on they are counted before there is room made for them
 
 
 class View:
@@ -97,6 +98,21 @@ class View:
     def offsets(self) -> Int64s:
         """Where the events of each key begin, and the end of the last."""
         return self._segments[1]
+
+    def existing(self, starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+        """The windows, of those given, in which keys have events: which, the key, and where its events are; by key."""
+        if not len(self) or not len(starts):
+            return NO_INTS, NO_INTS, NO_INTS, NO_INTS
+        from muntin.kernels.existing import windows_with_events
+
+        rising = bool((starts[1:] >= starts[:-1]).all() and (ends[1:] >= ends[:-1]).all())
+        given = (flat(self.time), self.offsets, flat(starts), flat(ends), rising)
+        room = len(self.keys) * len(starts)
+        if room > MANY:
+            room = windows_with_events(*given, NO_INTS, NO_INTS, NO_INTS, NO_INTS)
+        which, rank, lo, hi = (np.empty(room, np.int64) for _ in range(4))
+        found = windows_with_events(*given, which, rank, lo, hi)
+        return which[:found], self.keys[rank[:found]], lo[:found], hi[:found]
 
     def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """One value per key, as one per event."""

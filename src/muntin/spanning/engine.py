@@ -14,7 +14,9 @@ import pyarrow as pa
 from muntin.engine import Engine
 from muntin.errors import SpecError
 from muntin.layout import Layout, layout
+from muntin.metrics import Held
 from muntin.slicing.batch import Batch, Decoder
+from muntin.slicing.cold import ColdEvents
 from muntin.slicing.compaction import Compaction
 from muntin.slicing.late import LateRows
 from muntin.slicing.results import Results
@@ -59,7 +61,8 @@ class Spanning(Engine):
         self._sessions = [SpanSessions(i, bound.queries[i], bound.spec.lateness, revises) for i in sessions]
         # One bit for windows known in advance, and one for each session query.
         self._keeps = bool(sessions) or (self._fixed is not None and bool(self._fixed.kept))
-        self._kept = EventStore(1 + len(sessions))
+        rule = bound.spec.compression
+        self._kept = EventStore(1 + len(sessions)) if rule is None else ColdEvents(rule, 1 + len(sessions))
         self._results = Results(bound, self._decoder.keys)
         self._compaction = Compaction(self._decoder.keys, [self._kept, *self._stores()])
         self._forgetting = Forgetting(interners)
@@ -135,6 +138,7 @@ class Spanning(Engine):
             self._kept.let_go(bit, view, keep)
         if released:
             self._kept.drop()
+        self._kept.settle(self._watermark)
         table = self._results.table(reports)
         self._forget_silent()
         return table
@@ -143,12 +147,21 @@ class Spanning(Engine):
         """Forget keys and texts that nothing holds any more."""
         if not self.spec.by and not self._decoder.interners:
             return
-        gone, held = self._kept.dropped, len(self._kept)
+        gone, held = self._kept.dropped, self._kept.held
         if self._fixed is not None:
             gone, held = gone + self._fixed.turned[0], held + self._fixed.turned[1]
         self._compaction.step(gone, held)
         texts = [] if self._fixed is None else [self._fixed.texts]
         self._forgetting.step([self._kept, *texts], gone, held)
+
+    def _cold(self) -> list[ColdEvents]:
+        return [self._kept] if self._layout is not None and isinstance(self._kept, ColdEvents) else []
+
+    def _held(self) -> Held:
+        return sum((store.compressed() for store in self._cold()), Held())
+
+    def _chosen(self) -> list[tuple[int, str | None]]:
+        return [store.chosen for store in self._cold()]
 
     # -- what it says --------------------------------------------------------------------------------------------------
 
@@ -174,7 +187,11 @@ class Spanning(Engine):
         >>> again.push({"start": [2], "end": [10]}).column("n").to_pylist()
         [3]
         """
-        return pack(self._dump())
+        rule = self.spec.compression
+        data = pack(self._dump(), None if rule is None else rule.for_states)
+        if self._layout is not None:
+            self._kept.settle(self._watermark)  # what was opened for it is compressed again
+        return data
 
     def _dump(self) -> dict[str, Any]:
         tree: dict[str, Any] = {"over": over_of(self.spec), "spec": [[*part] for part in written(self.spec)]}

@@ -71,6 +71,11 @@ def _together(spec: Spec) -> list[str]:
         height = "as high as the lengths of events call for" if spans.height == AUTO else f"{spans.height} high"
         told = {"single": "one level each", "sweeping": "not used: starts and ends of events are swept"}
         lines.append(f"Technique: slices, {told.get(spans.technique, f'multi-level, {height}')}.")
+    if spec.compression is not None:
+        lines.append(
+            f"{spec.compression!r}: kept events are compressed between steps; each step opens all of them, since any "
+            f"may overlap a window. Slices are not compressed."
+        )
     if spec.max_ahead is not None:
         lines.append(
             f"A row that ends more than {show_duration(spec.max_ahead)} ahead of the clock is rejected (max_ahead)."

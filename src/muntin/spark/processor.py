@@ -28,6 +28,7 @@ OUTPUT = st.StructType(
         st.StructField("windows_out", st.LongType()),
         st.StructField("rejected", st.LongType()),
         st.StructField("late_rows", st.ArrayType(st.LongType())),
+        st.StructField("compression", st.ArrayType(st.LongType())),
     ]
 )
 """What comes out per bucket and batch: tables as blobs, and counts."""
@@ -181,11 +182,12 @@ class Processor(StatefulProcessor):
             windows_out=windows,
             rejected=refused,
             late_rows=counts,
+            compression=None if done is None else done.compression,
         )
         for at in range(_MOST_ROWS, windows, _MOST_ROWS):
             assert results is not None
-            part = packed(results.slice(at, _MOST_ROWS))
-            yield Row(results=part, late=None, rows_in=0, windows_out=0, rejected=0, late_rows=[0] * len(names))
+            part, none = packed(results.slice(at, _MOST_ROWS)), [0] * len(names)
+            yield Row(results=part, late=None, rows_in=0, windows_out=0, rejected=0, late_rows=none, compression=None)
 
     def _gone(self, late: pa.Table | None, rejected: list[pa.Table]) -> pa.Table | None:
         """Late and rejected rows together, with the columns of the late output."""

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from muntin.spark.step import COMPRESSION
 from muntin.spark.stream import METRICS
 
 __all__ = ["Progress", "watch"]
@@ -52,13 +53,19 @@ class Progress(StreamingQueryListener):
     def table(self) -> Table:
         """The last batches, newest below."""
         table = Table(title="batches")
-        for name in ("batch", "rows", "rows/s", "windows", "late", "rejected", "state", "seconds"):
+        more = ("compr.", "decompr.", "compressed") if any("compressions" in row for row in self._rows) else ()
+        for name in ("batch", "rows", "rows/s", "windows", "late", "rejected", "state", *more, "seconds"):
             table.add_column(name, justify="right")
         for row in self._rows:
             rate = row["rows"] / row["seconds"] if row["seconds"] else 0.0
             counts = [f"{row[name]:,}" for name in ("windows", "late", "rejected")]
-            size = f"{row['state'] / 1e6:,.1f} MB"
-            table.add_row(str(row["batch"]), f"{row['rows']:,}", f"{rate:,.0f}", *counts, size, f"{row['seconds']:.1f}")
+            counts.append(f"{row['state'] / 1e6:,.1f} MB")
+            if "compressions" in row:
+                counts += [f"{row['compressions']:,}", f"{row['decompressions']:,}"]
+                counts.append(f"{row['bytes_compressed'] / 1e6:,.1f} of {row['bytes_open'] / 1e6:,.1f} MB")
+            elif more:
+                counts += [""] * len(more)
+            table.add_row(str(row["batch"]), f"{row['rows']:,}", f"{rate:,.0f}", *counts, f"{row['seconds']:.1f}")
         return table
 
 
@@ -76,7 +83,7 @@ def measured(progress: Any) -> dict[str, Any] | None:
         "rejected": metrics["rejected"],
         "state": sum(operator.memoryUsedBytes for operator in progress.stateOperators),
         "seconds": progress.durationMs.get("triggerExecution", 0) / 1_000,
-    }
+    } | {name: metrics[name] for name in COMPRESSION if name in metrics}
 
 
 @contextmanager

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from muntin.engine import Engine
     from muntin.layout import Layout
 
-__all__ = ["Done", "Running", "Step", "Wanted", "bucket_spec", "refuse_final"]
+__all__ = ["COMPRESSION", "Done", "Running", "Step", "Wanted", "bucket_spec", "refuse_final"]
+
+COMPRESSION = ("compressions", "decompressions", "bytes_compressed", "bytes_open")
+"""What the metrics of a batch have where the spec compresses: keys, and bytes of the buckets that ran."""
 
 
 def bucket_spec(spec: Spec) -> Spec:
@@ -51,6 +54,16 @@ class Running:
     step: int = 0
     moved: bool = False
     """Whether it has another spec than the state that it came from."""
+    told: tuple[int, int] = (0, 0)
+    """The compressions and decompressions that metrics have been given."""
+
+    def compression(self) -> list[int] | None:
+        """What metrics are to be given, as `COMPRESSION` names it: what was done since, and what is held now."""
+        if self.engine.spec.compression is None:
+            return None
+        held = self.engine._held()
+        done, self.told = self.told, (held.compressions, held.decompressions)
+        return [held.compressions - done[0], held.decompressions - done[1], held.bytes_compressed, held.bytes_open]
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,8 @@ class Done(NamedTuple):
     late: pa.Table
     late_events: dict[str, int]
     """How many events missed a window, by query; more than `late` has rows where partials came."""
+    compression: list[int] | None = None
+    """What was compressed; None where the spec does not ask for it."""
 
 
 class Step(NamedTuple):
@@ -121,4 +136,4 @@ class Step(NamedTuple):
         gone = engine.late()
         if gone.num_rows:
             late += Counter(gone.column("query").to_pylist())
-        return Done(results, gone, late)
+        return Done(results, gone, late, running.compression())

@@ -17,7 +17,7 @@ from muntin.spark.pack import NEWEST, PACKED, Packer
 from muntin.spark.processor import OUTPUT, Processor
 from muntin.spark.session import check_state_store
 from muntin.spark.source import SHIFT, source
-from muntin.spark.step import Wanted, bucket_spec, refuse_final
+from muntin.spark.step import COMPRESSION, Wanted, bucket_spec, refuse_final
 from muntin.spark.types import spark_schema
 from muntin.spark.unpack import unpacked
 from muntin.spec import Spec
@@ -113,7 +113,8 @@ def stream(
         F.sum(F.element_at("late_rows", i + 1)).alias(f"late {query.name}") for i, query in enumerate(spec.queries)
     ]
     sums = [F.sum(name).alias(name) for name in ("rows_in", "windows_out", "rejected")]
-    blobs = blobs.observe(METRICS, *sums, *late_rows)
+    held = [F.sum(F.element_at("compression", i + 1)).alias(name) for i, name in enumerate(COMPRESSION)]
+    blobs = blobs.observe(METRICS, *sums, *late_rows, *(held if spec.compression is not None else []))
     return Stream(
         blobs,
         bound,

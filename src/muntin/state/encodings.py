@@ -35,6 +35,8 @@ PLAIN, CONSTANT, OFFSET, DELTA, RUNS, DICTIONARY, SHUFFLE, BITS = range(len(ENCO
 
 SAMPLE = 1_024  # values that an encoding is chosen by: four stretches, since runs and deltas show only side by side
 FEW = 16  # values that no encoding is worth the trouble for
+# How much smaller an encoding has to be than others: to find runs or distinct values takes longer than to subtract.
+_WORTH = {PLAIN: 1.0, OFFSET: 1.0, DELTA: 1.0, RUNS: 1.2, DICTIONARY: 1.5, SHUFFLE: 1.0}
 
 _UNSIGNED: dict[int, np.dtype[Any]] = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
 _SCALED = struct.Struct("<qQB")  # the smallest value, the step, and the bytes of each number; 0: all are smallest
@@ -95,10 +97,10 @@ def choose(values: Array) -> str:
         sample = np.concatenate([values[start : start + part] for start in starts])
     bits = _integers(sample)
     sizes = {}
-    for number in (PLAIN, OFFSET, DELTA, RUNS, DICTIONARY, SHUFFLE):
+    for number, worth in _WORTH.items():
         body = _body(bits, number, False)
         if body is not None:
-            sizes[number] = len(cramjam.lz4.compress_block(body, store_size=False))
+            sizes[number] = len(cramjam.lz4.compress_block(body, store_size=False)) * worth
     return ENCODINGS[min(sizes, key=lambda number: sizes[number])]
 
 
@@ -130,7 +132,7 @@ def _body(bits: Array, number: int, bools: bool) -> bytes | None:
         return _scaled(bits.astype(np.int64, copy=False))
     if number == DELTA:
         wide = bits.astype(np.int64, copy=False)
-        steps = _scaled(np.diff(wide)) if len(wide) > 1 else None  # differences wrap around, and so do sums
+        steps = _scaled(wide, delta=True) if len(wide) > 1 else None  # differences wrap around, and so do sums
         return None if steps is None else _DELTA.pack(int(wide[0])) + steps
     if number == RUNS:
         return _runs(bits)
@@ -148,20 +150,21 @@ def _shuffled(values: Array) -> bytes:
     return np.ascontiguousarray(values.view(np.uint8).reshape(-1, width).T).tobytes()
 
 
-def _scaled(values: npt.NDArray[np.int64]) -> bytes | None:
-    low, high = int(values.min()), int(values.max())
+def _scaled(values: npt.NDArray[np.int64], delta: bool = False) -> bytes | None:
+    """The values, or their differences, in steps above the smallest."""
+    from muntin.kernels.packing import pack, scan  # here: `explain` needs no Numba
+
+    found = np.empty(3, np.int64)
+    scan(values, delta, found)
+    low, high, step = found.tolist()
     if high - low >= 1 << 62:
         return None
     if high == low:
         return _SCALED.pack(low, 1, 0)
-    above = values - low
-    step = int(np.gcd.reduce(above[:256]))
-    if step != 1:
-        step = int(np.gcd.reduce(above)) or 1
-    if step != 1:
-        above //= step
     width = _width((high - low) // step)
-    return _SCALED.pack(low, step, width) + _shuffled(above.astype(_UNSIGNED[width]))
+    out = np.empty((len(values) - delta) * width, np.uint8)
+    pack(values, delta, low, step, width, out)
+    return _SCALED.pack(low, step, width) + out.tobytes()
 
 
 def _runs(bits: Array) -> bytes | None:
@@ -226,10 +229,7 @@ def _read(number: int, raw: memoryview, dtype: np.dtype[Any], count: int) -> Arr
         return _narrowed(_unscaled(raw, count), dtype)
     if number == DELTA:
         (first,) = _head(_DELTA, raw)
-        wide = np.empty(count, np.int64)
-        wide[0] = first
-        wide[1:] = _unscaled(raw[_DELTA.size :], count - 1)
-        return _narrowed(np.cumsum(wide, out=wide), dtype)
+        return _narrowed(_unscaled(raw[_DELTA.size :], count, first), dtype)
     return _read_runs(raw, dtype, count) if number == RUNS else _read_dictionary(raw, dtype, count)
 
 
@@ -259,15 +259,20 @@ def _unsigned(width: int) -> np.dtype[Any]:
     return _UNSIGNED[width]
 
 
-def _unscaled(raw: memoryview, count: int) -> npt.NDArray[np.int64]:
+def _unscaled(raw: memoryview, count: int, first: int | None = None) -> npt.NDArray[np.int64]:
+    """Values in steps above the smallest; with a `first` one they are differences, and it is where the sums begin."""
+    from muntin.kernels.packing import unpack
+
     low, step, width = _head(_SCALED, raw)
-    if width == 0:
-        _taken(raw[_SCALED.size :], np.dtype(np.uint8), 0)
-        return np.full(count, low, np.int64)
-    above = _unshuffled(raw[_SCALED.size :], _unsigned(width), count).astype(np.uint64)
-    if step != 1:
-        above *= np.uint64(step)
-    return above.view(np.int64) + np.int64(low)
+    rest = raw[_SCALED.size :]
+    body = _taken(rest, np.dtype(np.uint8), (count - (first is not None)) * (_unsigned(width).itemsize if width else 0))
+    wide = np.full(count, low, np.int64) if width == 0 else np.empty(count, np.int64)
+    if width:
+        unpack(body, first is not None, first or 0, low, step, width, wide)
+    elif first is not None:
+        wide[0] = first
+        np.cumsum(wide, out=wide)
+    return wide
 
 
 def _narrowed(wide: npt.NDArray[np.int64], dtype: np.dtype[Any]) -> Array:
