@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+
+
+Tally = Callable[..., None]
+
+
+@pytest.fixture
+def tally(record_property: Callable[[str, object], None]) -> Tally:
+    """Counts what a test has done; `make soak` prints the sums and the seed."""
+    return lambda **counts: record_property("tally", counts)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if not os.environ.get("MUNTIN_SOAK"):
+        return
+    terminalreporter.section(f"soak: MUNTIN_SOAK={os.environ['MUNTIN_SOAK']}, seed {os.environ.get('MUNTIN_SEED', 0)}")
+    sums: dict[str, Counter[str]] = {}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, counts in getattr(report, "user_properties", ()):
+                if name == "tally":
+                    sums.setdefault(report.nodeid.split("[")[0], Counter()).update(counts)
+    for test, counts in sums.items():
+        terminalreporter.line(f"{test}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
 
 
 class OneSession(LoadScopeScheduling):
