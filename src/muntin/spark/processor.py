@@ -12,7 +12,7 @@ from pyspark.sql import types as st
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from muntin.layout import Layout
-from muntin.spark.head import HEAD, SNAPSHOT, STATE, Head
+from muntin.spark.head import HEAD, SNAPSHOT, STATE, Head, missing
 from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, opened, packed
 from muntin.spark.source import REASONS, from_spark
 from muntin.spark.step import Done, Step, Wanted
@@ -73,7 +73,8 @@ class _SparkStore:
 
     def step(self, number: int) -> bytes:
         found = self._get(number)
-        assert found is not None
+        if found is None:
+            raise missing(f"step {number}")
         return found
 
     def append(self, number: int, step: bytes) -> None:
