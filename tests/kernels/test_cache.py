@@ -65,7 +65,7 @@ def test_four_processes_at_once(tmp_path: Path) -> None:
     assert run(folder) == LOADED
 
 
-@pytest.mark.parametrize("seed", seeds(2, 20))
+@pytest.mark.parametrize("seed", seeds(1, 20))
 def test_a_first_compile_that_is_killed_leaves_nothing_that_hurts(tmp_path: Path, seed: int) -> None:
     folder = tmp_path / "muntin"
     process = start(folder)
@@ -76,7 +76,6 @@ def test_a_first_compile_that_is_killed_leaves_nothing_that_hurts(tmp_path: Path
     process.kill()
     process.communicate()
     assert run(folder) in (COMPILED, LOADED)
-    assert run(folder) == LOADED
     assert run(folder) == LOADED
 
 

@@ -15,16 +15,18 @@ import pytest
 import muntin as mt
 from muntin.reference import run
 from tests.conftest import Tally
-from tests.reliability.cuts import SCHEMA, at_random, check_same, every, last_rows, log, spec_of
-from tests.reliability.sizes import SEED, SOAK, seeds, sized
+from tests.reliability.cuts import at_random, check_same, last_rows, log, spec_of
+from tests.reliability.sizes import SEED, SOAK, sized
 from tests.spark.logs import Collected, Folder
 
 ROWS = sized(400, 100_000)
 ARROW, PARTITIONS, BUCKETS = (1, 4, 10_000), (1, 5, 64), (1, 5, 64)
 # Rows per Arrow batch, shuffle partitions, buckets, zone of the session.
 WAYS = [(1, 5, 1, "America/New_York"), (4, 1, 5, "UTC")]
-if SOAK:  # a row per Arrow batch takes long: with it only the smaller log, below
+if SOAK:
     WAYS = [(*way, "Asia/Kathmandu" if sum(way) % 2 else "UTC") for way in product(ARROW, PARTITIONS, BUCKETS)]
+MOST = sized(4, 20)  # batches
+FEW = 2_000  # events, where each takes an Arrow batch of its own
 
 
 @contextmanager
@@ -78,21 +80,10 @@ def test_tasks_buckets_and_arrow_batches(
     spark: Any, tmp_path: Path, way: tuple[int, int, int, str], tally: Tally
 ) -> None:
     arrow, partitions, buckets, zone = way
-    kind = ("sliced", "kept")[WAYS.index(way) % 2]
-    rows = min(ROWS, 2_000) if arrow == 1 else ROWS
+    number = WAYS.index(way)
+    kind, rows = ("sliced", "kept")[number % 2], min(ROWS, FEW) if arrow == 1 else ROWS
+    batches = at_random(the_log(rows), SEED + number, most=min(MOST, 20))
     with settings(spark, arrow=arrow, partitions=partitions, zone=zone):
-        found = streamed(spark, spec_of(kind), every(the_log(rows), -(-rows // 2)), tmp_path, buckets)
+        found = streamed(spark, spec_of(kind), batches, tmp_path, buckets)
     check_same(found, wanted(kind, rows))
     tally(events=rows, cuts=1, windows=len(found))
-
-
-@pytest.mark.parametrize("seed", seeds(0, 10))
-@pytest.mark.parametrize("kind", ["sliced", "kept"])
-def test_random_cuts(spark: Any, tmp_path: Path, kind: str, seed: int, tally: Tally) -> None:
-    found = streamed(spark, spec_of(kind), at_random(the_log(ROWS), seed, most=20), tmp_path, 5)
-    check_same(found, wanted(kind, ROWS))
-    tally(events=ROWS, cuts=1, windows=len(found))
-
-
-def test_the_log_is_what_spark_reads() -> None:
-    assert the_log(ROWS).schema == SCHEMA
