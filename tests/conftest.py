@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,29 @@ def scope_of(nodeid: str) -> str:
     """
     shared = nodeid.startswith("tests/spark/") and not any(name in nodeid for name in ALONE)
     return "spark" if shared or nodeid.endswith("[docs/spark.md]") else nodeid.partition("::")[0]
+
+
+Tally = Callable[..., None]
+
+
+@pytest.fixture
+def tally(record_property: Callable[[str, object], None]) -> Tally:
+    """Counts what a test has done; `make soak` prints the sums and the seed."""
+    return lambda **counts: record_property("tally", counts)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if not os.environ.get("MUNTIN_SOAK"):
+        return
+    terminalreporter.section(f"soak: MUNTIN_SOAK={os.environ['MUNTIN_SOAK']}, seed {os.environ.get('MUNTIN_SEED', 0)}")
+    sums: dict[str, Counter[str]] = {}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, counts in getattr(report, "user_properties", ()):
+                if name == "tally":
+                    sums.setdefault(report.nodeid.split("[")[0], Counter()).update(counts)
+    for test, counts in sums.items():
+        terminalreporter.line(f"{test}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
 
 
 class OneSession(LoadScopeScheduling):

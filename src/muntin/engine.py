@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from muntin.aggregates import Aggregate
-from muntin.errors import EngineEnded, FrameError, RejectedRows, SpecError, nearest
+from muntin.errors import BudgetExceeded, EngineEnded, FrameError, RejectedRows, SpecError, nearest
 from muntin.final import check
 from muntin.frames import to_arrow
 from muntin.layout import Layout, layout
@@ -75,6 +75,10 @@ class Engine(ABC):
         self._layout: Layout | None = None
         self._late: list[pa.Table] = []
         self._ended = False
+        self._failed: str | None = None
+        """The error that a step ended with halfway: what it leaves behind is neither before it nor after it."""
+        self._intact = False
+        """Whether the step that runs has failed before it changed anything."""
         self._watermark: int | None = None
         self._newest: int | None = None
         self._longest: int | None = None
@@ -280,13 +284,23 @@ class Engine(ABC):
 
     def _run(self, table: pa.Table | None, watermark: int | Literal["auto"] | None, flush: bool) -> pa.Table:
         start = time.perf_counter()
-        found = self._step(table, watermark, flush)
+        self._intact = False
+        try:
+            found = self._step(table, watermark, flush)
+        except BudgetExceeded:  # the step was done
+            raise
+        except BaseException as error:  # KeyboardInterrupt as well
+            if not self._intact:
+                self._failed = type(error).__name__
+            raise
         self._meter.step(0 if table is None else table.num_rows, found.num_rows, time.perf_counter() - start)
         return found
 
     def _step(self, table: pa.Table | None, watermark: int | Literal["auto"] | None, flush: bool) -> pa.Table:
         if table is not None:
+            self._intact = True
             table = self._fit(table)
+            self._intact = False
         if self._layout is None:  # no batch has come, so there is nothing to report, and its columns are unknown
             self._move(watermark)
             return pa.table({})
@@ -371,8 +385,16 @@ class Engine(ABC):
         )
 
     def _check_open(self, call: str) -> None:
+        self._check_whole(call)
         if self._ended:
             raise EngineEnded(f"{call}() after flush(): the engine has ended. Make a new one with spec.engine().")
+
+    def _check_whole(self, call: str) -> None:
+        if self._failed is not None:
+            raise EngineEnded(
+                f"{call}() after a step that failed with {self._failed}: some of its rows may be taken in and others "
+                f"not. Make a new engine, restore() the last snapshot, and push what came since."
+            )
 
     @abstractmethod
     def _begin(self, bound: Layout) -> None:

@@ -281,6 +281,8 @@ def _state(spec: Spec, bound: Layout | None, rate: float, keys: int) -> list[str
     found = predicted(bound, rate, keys)
     lines = [f"{head}: about {amount(found.nbytes)}, and room to grow."]
     lines += [f"  {_part(part)}" for part in found.parts]
+    if not any(part.note for part in found.parts):  # a note is about what cannot be known
+        lines.append(f"  With that room, slices made ahead and the table of keys: at most {amount(found.most)}.")
     terms = held(bound, rate, keys)
     if terms is not None:
         # Of the ways that slice only those that this spec allows are compared.

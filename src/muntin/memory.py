@@ -17,7 +17,7 @@ from muntin.layout import BoundQuery, Layout, layout
 from muntin.slicing.along.regular import Regular, edges_along
 from muntin.slicing.plan import is_along, is_bare, is_sliced, way
 from muntin.slicing.slicer import Slicer
-from muntin.slicing.slices import FEW, SMALL
+from muntin.slicing.slices import FEW, MANY, SMALL, SOME
 from muntin.slicing.texts import coded
 from muntin.slicing.values import dtype_of, is_opaque, stored
 from muntin.spec import Spec
@@ -31,6 +31,8 @@ SPAN = 16  # bytes of the start and the end of a slice or bucket
 TIMES = 16  # bytes of the times of the first and last event of a slice; of one key they are part of its cell
 SPARSE = 48  # bytes that a cell has on top where only those with events exist: two places of a table, key, next one
 PLACE = 24  # bytes of an event that the watermark has not passed: its key, time and measure
+ROOM = 4.5  # how much larger buffers are than what is in them, at the most: 4 by doubling, and a tree over slices
+KEYS, KEY = 1 << 17, 128  # bytes of the table of keys, and of a key of a few words
 OWN = 32  # bytes that each kept event has beside its values: key, time, arrival, and which queries need it
 
 
@@ -223,11 +225,18 @@ class Predicted:
     """The state of an engine, part by part."""
 
     parts: tuple[Part, ...]
+    ahead: int = 0
+    """The bytes of what is made ahead, of cells that are dense while they are few, and of the table of keys."""
 
     @property
     def nbytes(self) -> int:
         """The bytes of all parts."""
         return sum(part.nbytes for part in self.parts)
+
+    @property
+    def most(self) -> int:
+        """What the buffers take at the most: they double when they are full, and a tree over slices may be on top."""
+        return round(ROOM * self.nbytes) + self.ahead
 
 
 def predicted(bound: Layout, rate: float, keys: int = 1, batch: float = 0) -> Predicted:
@@ -262,7 +271,14 @@ def predicted(bound: Layout, rate: float, keys: int = 1, batch: float = 0) -> Pr
     if kept:
         notes = dict.fromkeys(note for _, note in kept if note)
         parts.append(Part("kept events", max(count for count, _ in kept), event_bytes(bound), "; ".join(notes)))
-    return Predicted(tuple(parts))
+    return Predicted(tuple(parts), _ahead(bound, parts, keys))
+
+
+def _ahead(bound: Layout, parts: list[Part], keys: int) -> int:
+    """What there is on top of the parts: slices made ahead or not yet dropped, cells that begin dense, and keys."""
+    cells = [part for part in parts if part.name.startswith("slices") and "along" not in part.name]
+    made = MANY + SOME + (SMALL if any("only" in part.name for part in cells) else 0)
+    return (2 * made * cell_bytes(bound) if cells else 0) + KEYS + KEY * keys
 
 
 def _slice_bytes(bound: Layout) -> int:

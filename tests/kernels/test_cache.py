@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from muntin import kernel_cache
+from tests.reliability.sizes import seeds
 
 SCRIPT = """
 import numpy as np, pyarrow as pa, muntin as mt
@@ -97,6 +100,20 @@ def test_four_processes_at_once(run: Run, tmp_path: Path) -> None:
         assert process.returncode == 0, err
         assert out.startswith("6.0 4 ")
     run(folder)  # two that finished at the same moment may have left a seal that does not fit
+    assert run(folder) == LOADED
+
+
+@pytest.mark.parametrize("seed", seeds(1, 20))
+def test_a_first_compile_that_is_killed_leaves_nothing_that_hurts(tmp_path: Path, seed: int) -> None:
+    folder = tmp_path / "muntin"
+    process = start(folder)
+    while not list(folder.glob("*.py")) and process.poll() is None:
+        time.sleep(0.002)
+    # From when the source lies there, over what Numba writes, to the end.
+    time.sleep(random.Random(seed).uniform(0, 1.0))
+    process.kill()
+    process.communicate()
+    assert run(folder) in (COMPILED, LOADED)
     assert run(folder) == LOADED
 
 

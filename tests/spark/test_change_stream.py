@@ -17,9 +17,10 @@ import pytest
 import muntin as mt
 import muntin.spark
 from muntin.spec import query_named
+from tests.conftest import ROOT
 from tests.slicing.changing import Model, of_query, rows
 from tests.spark.logs import AGGREGATES, WINDOWS, Collected, Folder, cut, spec_of, steps_made, table
-from tests.spark.test_restart import ROOT, start
+from tests.spark.test_restart import start
 
 NOW = {"availableNow": True}
 BEFORE = ["tumbling", "sliding", "session", "rows", "frame"]

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from muntin.reference import run
+from tests.conftest import ROOT
 from tests.spark.logs import Folder, cut, steps_of, table
-from tests.spark.test_restart import ROOT, the_spec, written
+from tests.spark.test_restart import the_spec, written
 from tests.strategies import rows_of
 
 SCRIPT = """

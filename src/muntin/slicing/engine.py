@@ -40,6 +40,7 @@ from muntin.slicing.texts import Forgetting
 from muntin.starting import start_after
 from muntin.state.blob import pack, unpack
 from muntin.state.codecs import Codec
+from muntin.state.understood import understood
 from muntin.state.written import check_over, over_of, shown, written
 
 __all__ = ["Slicing"]
@@ -167,6 +168,7 @@ class Slicing(Engine):
         >>> again.push({"ts": [2, 1_000_000]}).column("n").to_pylist()
         [3]
         """
+        self._check_whole("snapshot")
         data = pack(self._dump(), self._codec)
         if self._layout is not None:
             self._kept.end_step(self._watermark)  # what was opened for it is compressed again
@@ -204,7 +206,8 @@ class Slicing(Engine):
         """
         if self._layout is not None or self._ended:
             raise SpecError("restore() on an engine that has run. Make a new one: spec.engine().restore(data).")
-        self._take_over(unpack(data), changed)
+        with understood():
+            self._take_over(unpack(data), changed)
 
     def _take_over(self, tree: dict[str, Any], changed: bool) -> None:
         """Take over the tree of a snapshot."""
@@ -316,7 +319,9 @@ class Slicing(Engine):
         """Decode, judge against the watermark so far and take in; gives the late and rejected rows."""
         if self._governor is not None:
             self._began = time.perf_counter(), table.num_rows
+        self._intact = True
         batch, rejected = self._decoder.decode(table, now)
+        self._intact = False
         late = LateRows(self._bound)
         if len(rejected):
             late.rejected(rejected.rows, rejected.reason)

@@ -26,6 +26,7 @@ from muntin.slicing.values import dtype_of, read, to_arrow
 from muntin.sources import Sources
 from muntin.spec import Spec
 from muntin.state.blob import pack, unpack
+from muntin.state.understood import understood
 from muntin.windows import NEVER
 
 __all__ = ["Parallel", "split"]
@@ -194,6 +195,7 @@ class Parallel(Engine):
 
     def snapshot(self) -> bytes:
         """The state of all parts as bytes; see `restore`."""
+        self._check_whole("snapshot")
         tree: dict[str, Any] = {"spec": repr(self.spec), "ended": self._ended, "sources": self._sources.dump()}
         tree |= {"watermark": self._watermark, "newest": self._newest, "late": self._late}
         tree["schema"] = None if self._layout is None else self._layout.schema
@@ -209,7 +211,10 @@ class Parallel(Engine):
         """
         if self._layout is not None or self._ended:
             raise SpecError("restore() on an engine that has run. Make a new one: spec.engine().restore(data).")
-        tree = unpack(data)
+        with understood():
+            self._take_over(unpack(data), changed)
+
+    def _take_over(self, tree: dict[str, Any], changed: bool) -> None:
         count = len(tree.get("parts", [None]))
         if count != len(self._parts):
             given = f"threads={count}" if count > 1 else "one thread"

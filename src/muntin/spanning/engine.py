@@ -28,6 +28,7 @@ from muntin.spanning.fixed import FixedSpans
 from muntin.spanning.kept import START
 from muntin.spanning.sessions import SpanSessions
 from muntin.state.blob import pack, unpack
+from muntin.state.understood import understood
 from muntin.state.written import over_of, shown, written
 from muntin.units import show_duration
 from muntin.windows import Session
@@ -91,7 +92,9 @@ class Spanning(Engine):
     # -- a step ------------------------------------------------------------------------------------------------------
 
     def _take(self, table: pa.Table, now: int | None) -> pa.Table | None:
+        self._intact = True
         batch, rejected = self._decoder.decode(table, now)
+        self._intact = False
         late = LateRows(self._bound)
         if len(rejected):
             late.rejected(rejected.rows, rejected.reason)
@@ -187,6 +190,7 @@ class Spanning(Engine):
         >>> again.push({"start": [2], "end": [10]}).column("n").to_pylist()
         [3]
         """
+        self._check_whole("snapshot")
         rule = self.spec.compression
         data = pack(self._dump(), None if rule is None else rule.for_states)
         if self._layout is not None:
@@ -212,7 +216,8 @@ class Spanning(Engine):
         """
         if self._layout is not None or self._ended:
             raise SpecError("restore() on an engine that has run. Make a new one: spec.engine().restore(data).")
-        self._take_over(unpack(data), changed)
+        with understood():
+            self._take_over(unpack(data), changed)
 
     def _take_over(self, tree: dict[str, Any], changed: bool) -> None:
         if tree["over"] != over_of(self.spec) or tree["spec"] != [[*part] for part in written(self.spec)]:

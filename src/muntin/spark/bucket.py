@@ -20,7 +20,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from muntin.spark.head import Head
+from muntin.spark.head import Head, missing
 from muntin.spark.saved import restored, saved
 from muntin.spark.step import Done, Running, Step, Wanted
 from muntin.spec import Spec
@@ -134,7 +134,8 @@ class Bucket:
             if head.base <= kept.step < head.step and self._catch_up(kept, head):
                 return kept
         blob = self.store.snapshot()
-        assert blob is not None
+        if blob is None:
+            raise missing("the snapshot")
         steps = (self.store.step(number) for number in range(head.base + 1, head.step + 1))
         return restored(self.wanted, blob, steps)
 

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from muntin.errors import StateCorrupt
 from muntin.state.blob import pack, unpack
+from muntin.state.understood import understood
 
-__all__ = ["HEAD", "SNAPSHOT", "STATE", "Head"]
+__all__ = ["HEAD", "SNAPSHOT", "STATE", "Head", "missing"]
 
 STATE = "blobs"
 """The state variable: a map of blobs by number, of steps from 1 on."""
 HEAD, SNAPSHOT = -2, -1
 """The numbers of the two others."""
+
+
+def missing(what: str) -> StateCorrupt:
+    """The error for a blob that the head says is there, and is not."""
+    return StateCorrupt(
+        f"{what} of a bucket is not in the state store, so the checkpoint is not whole. Put back what is gone, or "
+        f"start with a new checkpoint."
+    )
 
 
 class Head(NamedTuple):
@@ -39,4 +49,10 @@ class Head(NamedTuple):
     @classmethod
     def of(cls, blob: bytes) -> Head:
         """A head that was stored."""
-        return cls(**unpack(blob))
+        with understood():
+            found = cls(**unpack(blob))
+            texts, numbers = found[:2], found[2:6]
+            times = [time for time in found[6:] if time is not None]
+            if {type(text) for text in texts} != {str} or not {type(n) for n in (*numbers, *times)} <= {int}:
+                raise TypeError(f"{found}")
+            return found

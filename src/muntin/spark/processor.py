@@ -12,7 +12,7 @@ from pyspark.sql import types as st
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from muntin.layout import Layout
-from muntin.spark.head import HEAD, SNAPSHOT, STATE, Head
+from muntin.spark.head import HEAD, SNAPSHOT, STATE, Head, missing
 from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, UNJUDGED, opened, packed
 from muntin.spark.settled import settle
 from muntin.spark.source import FAR, REASONS, TIME, from_spark
@@ -75,7 +75,8 @@ class _SparkStore:
 
     def step(self, number: int) -> bytes:
         found = self._get(number)
-        assert found is not None
+        if found is None:
+            raise missing(f"step {number}")
         return found
 
     def append(self, number: int, step: bytes) -> None:

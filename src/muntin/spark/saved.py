@@ -18,6 +18,7 @@ from muntin.spark.change import described, former
 from muntin.spark.ipc import opened, packed
 from muntin.spark.step import Running, Step, Wanted
 from muntin.state.blob import pack, unpack
+from muntin.state.understood import understood
 
 __all__ = ["added_since", "restored", "saved"]
 
@@ -31,17 +32,20 @@ def saved(wanted: Wanted, running: Running) -> bytes:
 
 def added_since(snapshot: bytes) -> dict[str, int | None]:
     """From when each window of a snapshot is exact, in microseconds; None: from the beginning."""
-    tree = unpack(snapshot, copy=False)
-    return {name: tree["since"].get(name) for name, _, _ in tree["spec"]["windows"]}
+    with understood():
+        tree = unpack(snapshot, copy=False)
+        return {name: tree["since"].get(name) for name, _, _ in tree["spec"]["windows"]}
 
 
 def restored(wanted: Wanted, snapshot: bytes, steps: Iterable[bytes]) -> Running:
     """An engine from a snapshot and the steps since; a clear error where its spec may not follow theirs."""
-    tree = unpack(snapshot)
-    before, now = tree["spec"], described(wanted.spec, wanted.schema)
-    if all(before[name] == now[name] for name in ("over", "windows", "columns")):
+    tree, now = unpack(snapshot), described(wanted.spec, wanted.schema)
+    with understood():
+        before, engine = tree["spec"], tree["engine"]
+        same = all(before[name] == now[name] for name in ("over", "windows", "columns"))
+    if same:
         running = wanted.engine()
-        running.engine.restore(tree["engine"])
+        running.engine.restore(engine)
         for blob in steps:
             Step.of(unpack(blob, copy=False)).run(running, wanted.schema)
         return running

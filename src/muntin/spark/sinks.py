@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from pyspark.sql import functions as F
 from muntin.errors import SpecError
 
 __all__ = ["Calls", "Path", "Sink", "Table", "sink"]
+
+_TABLE = re.compile(r"(\w+|`([^`]|``)+`)(\.(\w+|`([^`]|``)+`))*")
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,16 @@ def sink(given: object, what: str) -> Sink:
     """
     if callable(given):
         return Calls(given)
+    if isinstance(given, str) and "/" in given:
+        return Path(given)
     if isinstance(given, str) and given:
-        return Path(given) if "/" in given else Table(given)
+        # It becomes part of a statement, and may come from a file.
+        if not _TABLE.fullmatch(given):
+            raise SpecError(
+                f"{what}={given!r} is no name of a table. Give parts of letters, digits and _ with dots between them "
+                f"(others in backticks), or a path, which has a slash."
+            )
+        return Table(given)
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, str) and part for part in given):
         return Path(*given)
     raise SpecError(

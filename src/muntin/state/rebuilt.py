@@ -81,7 +81,7 @@ def rebuilt(
 def _parsed(text: str) -> ast.expr | None:
     try:
         return ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError):  # a lambda, a name with a space
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a lambda, a name with a space, a forged text
         return None
 
 

@@ -1,0 +1,130 @@
+"""Faults of storage, and two queries on one checkpoint: loud, and once repaired the stream goes on exactly."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+
+import muntin as mt
+from tests.reliability.sizes import SOAK
+from tests.spark.logs import Folder
+from tests.spark.test_kills import committed, the_batches, the_spec
+from tests.spark.test_restart import NOW, check, start, wait_for
+
+
+def begun(spark: Any, path: Path, seed: int) -> tuple[list[pa.Table], Folder]:
+    """A stream that has had two of its batches."""
+    batches, folder = the_batches(seed), Folder(path / "in")
+    folder.put(*batches[:2])
+    start(spark, the_spec(), folder, path, trigger=NOW, buckets=2).awaitTermination()
+    folder.put(*batches[2:])
+    return batches, folder
+
+
+def ends(spark: Any, folder: Folder, path: Path, batches: list[pa.Table]) -> None:
+    """Repaired, it goes on as if nothing had been."""
+    start(spark, the_spec(), folder, path, trigger=NOW).awaitTermination()
+    check(the_spec(), batches, path, flush=False)
+
+
+def fails(spark: Any, folder: Folder, path: Path) -> str:
+    """What a start says that cannot go well."""
+    with pytest.raises((StreamingQueryException, PySparkException, mt.MuntinError)) as raised:
+        start(spark, the_spec(), folder, path, trigger=NOW).awaitTermination()
+    return str(raised.value)
+
+
+def test_files_of_the_state_that_are_gone_or_damaged(spark: Any, tmp_path: Path) -> None:
+    batches, folder = begun(spark, tmp_path, 1)
+    state, copy = tmp_path / "checkpoint" / "state", tmp_path / "copy"
+    shutil.copytree(state, copy)
+    files = [file for file in state.rglob("*") if file.is_file() and file.suffix in (".changelog", ".zip")]
+    assert files
+    for file in files:
+        file.unlink()
+    assert fails(spark, folder, tmp_path)
+    shutil.rmtree(state)
+    shutil.copytree(copy, state)
+    ends(spark, folder, tmp_path, batches)
+
+
+def test_two_queries_on_one_checkpoint(spark: Any, tmp_path: Path) -> None:
+    """In one session the second takes over, as Spark has it unless told otherwise, and the first is stopped."""
+    batches, folder = the_batches(2), Folder(tmp_path / "in")
+    folder.put(*batches[:1])
+    first = start(spark, the_spec(), folder, tmp_path, buckets=2)
+    wait_for(lambda: (first.lastProgress or {"batchId": -1})["batchId"] >= 0, first)
+    second = start(spark, the_spec(), folder, tmp_path)
+    try:
+        assert not first.isActive
+        folder.put(*batches[1:])
+        wait_for(lambda: committed(tmp_path) >= len(batches), second)
+    finally:
+        second.stop()
+    ends(spark, folder, tmp_path, batches)
+
+
+def test_a_checkpoint_that_cannot_be_written(spark: Any, tmp_path: Path) -> None:
+    """A folder lies where the next batch is to be noted: also for root, whom no mode stops."""
+    batches, folder = begun(spark, tmp_path, 3)
+    offsets = tmp_path / "checkpoint" / "offsets"
+    number = 1 + max(int(file.name) for file in offsets.iterdir() if file.name.isdigit())
+    (offsets / str(number)).mkdir()
+    (offsets / str(number) / "in the way").touch()
+    assert fails(spark, folder, tmp_path)
+    shutil.rmtree(offsets / str(number))
+    ends(spark, folder, tmp_path, batches)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_checkpoint_that_is_read_only(spark: Any, tmp_path: Path) -> None:
+    batches, folder = begun(spark, tmp_path, 4)
+    folders = [tmp_path / "checkpoint", *(f for f in (tmp_path / "checkpoint").rglob("*") if f.is_dir())]
+    for place in folders:
+        place.chmod(0o500)
+    try:
+        assert fails(spark, folder, tmp_path)
+    finally:
+        for place in folders:
+            place.chmod(0o700)
+    ends(spark, folder, tmp_path, batches)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A disk of two megabytes."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if not SOAK:
+        pytest.skip("in `make soak` only")
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], capture_output=True)
+    if made.returncode:
+        pytest.skip(f"NOT RUN: a tmpfs needs root and the right to mount: {made.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", ["full", "read-only"])
+def test_a_disk_that_is_full_or_read_only(spark: Any, small: Path, tmp_path: Path, fault: str) -> None:
+    batches, folder = begun(spark, small, 5)
+    filler = small / "filler"
+    if fault == "full":
+        with pytest.raises(OSError, match="No space"):
+            filler.write_bytes(bytes(4 << 20))
+    else:
+        subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
+    assert fails(spark, folder, small)
+    if fault == "full":
+        filler.unlink()
+    else:
+        subprocess.run(["mount", "-o", "remount,rw", str(small)], check=True)
+    ends(spark, folder, small, batches)
