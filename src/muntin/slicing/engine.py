@@ -315,9 +315,7 @@ class Slicing(Engine):
         if self._governor is not None:
             self._began = time.perf_counter(), table.num_rows
         batch, rejected = self._decoder.decode(table, now)
-        late = LateRows(self._bound)
-        if len(rejected):
-            late.rejected(rejected.rows, rejected.reason)
+        late = LateRows(self._bound, rejected)
         if len(batch):
             self._take_batch(batch, late)
         return late

@@ -89,9 +89,7 @@ class Spanning(Engine):
 
     def _take(self, table: pa.Table, now: int | None) -> pa.Table | None:
         batch, rejected = self._decoder.decode(table, now)
-        late = LateRows(self._bound)
-        if len(rejected):
-            late.rejected(rejected.rows, rejected.reason)
+        late = LateRows(self._bound, rejected)
         if len(batch):
             self._take_batch(batch, late)
         return late.table(table)
