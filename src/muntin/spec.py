@@ -451,7 +451,7 @@ def over(
     `span=("start", "end")` in its place is for events with a duration: each belongs to every window that it overlaps.
     They come in the order of their ends, and a window is released `postpone` after its end: `"auto"`, the default, is
     the longest duration seen so far. `technique` is `"single"`, `"multi"` (of `height` levels) or `"sweeping"`, and
-    `"auto"` chooses the height by what comes; results do not depend on either.
+    `"auto"` chooses by what comes, batch by batch; results do not depend on either.
 
     `by` names the key columns. `disorder` is how far behind the newest event an event may come; the watermark trails
     by this much. `lateness` is how long a reported window may still be corrected. `order` names a column that decides

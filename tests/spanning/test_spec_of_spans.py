@@ -79,7 +79,8 @@ def test_an_order_column_decides_between_equal_ends() -> None:
 
 
 def test_the_height_follows_the_lengths_of_events() -> None:
-    engine = spans(postpone="1 s").window("w", mt.sliding("50 us", every="10 us"), n=mt.count()).engine()
+    over = spans(postpone="1 s", technique="multi")
+    engine = over.window("w", mt.sliding("50 us", every="10 us"), n=mt.count()).engine()
     heights = []
     for first, length in enumerate([5] * 2 + [300] * 20):
         end = [first * 1_000 + i for i in range(1_000)]

@@ -17,6 +17,7 @@ from muntin.fused import Fused
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.kept.base import expand
 from muntin.slicing.slices import Partials
+from muntin.spanning.each import Each
 from muntin.spanning.edges import Edges
 from muntin.spans import Spans
 from muntin.windows import Cumulative, Sliding, Window
@@ -236,14 +237,13 @@ class AggregateBuckets(_Buckets):
             family.columns = [column.copy() for column in part[3]]
 
 
-class TupleBuckets(_Buckets):
+class TupleBuckets(Each, _Buckets):
     """Events as partials of one, and for each family of windows which event is in which window."""
 
     def __init__(self, fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> None:
-        super().__init__(fused, edges, spans, windows)
-        self._key: Int64s = np.empty(0, np.int64)
+        _Buckets.__init__(self, fused, edges, spans, windows)
+        Each.__init__(self, fused)
         self._until: Int64s = np.empty(0, np.int64)
-        self._columns: Partials = fused.new(0)
         self._windows_of: list[list[Int64s]] = [[] for _ in self._families]
         self._events_of: list[list[Int64s]] = [[] for _ in self._families]
 
@@ -252,11 +252,8 @@ class TupleBuckets(_Buckets):
         assert batch.start is not None
         self._reach(low, high)
         until = np.maximum(batch.time - 1, batch.start)
-        rows, before = len(batch), len(self._key)
-        events = self._fused.new(rows)
-        self._fused.update_cells(events, np.arange(rows), batch.time, order, columns)
-        self._columns = [np.concatenate(pair) for pair in zip(self._columns, events, strict=True)]
-        self._key = np.concatenate([self._key, batch.key_ids()])
+        before = len(self._key)
+        self._add(batch, order, columns)
         self._until = np.concatenate([self._until, until])
         for family, windows, members in zip(self._families, self._windows_of, self._events_of, strict=True):
             first, stop = family.numbers(batch.start, until, self._needed)
@@ -293,11 +290,10 @@ class TupleBuckets(_Buckets):
         stay = np.flatnonzero(self._until >= time)
         if len(stay) == len(self._until) or 4 * len(stay) > 3 * len(self._until):
             return
-        self._gone += len(self._until) - len(stay)
         moved = np.full(len(self._until), -1)
         moved[stay] = np.arange(len(stay))
-        self._key, self._until = self._key[stay], self._until[stay]
-        self._columns = [column[stay] for column in self._columns]
+        self._until = self._until[stay]
+        self._stay(stay)
         for i, family in enumerate(self._families):
             if not self._windows_of[i]:
                 continue
@@ -307,28 +303,11 @@ class TupleBuckets(_Buckets):
             self._windows_of[i], self._events_of[i] = [window[some]], [moved[member[some]]]
         self._shorten(time)
 
-    def held(self, at: int) -> list[npt.NDArray[Any]]:
-        """Where a column of partials stands."""
-        return [self._columns[at]]
-
     @property
     def nbytes(self) -> int:
         """The bytes held."""
         pairs = [part.nbytes for lists in (*self._windows_of, *self._events_of) for part in lists]
         return self._key.nbytes + self._until.nbytes + sum(c.nbytes for c in self._columns) + sum(pairs)
-
-    @property
-    def turned(self) -> tuple[int, int]:
-        """How many events were let go so far, and how many are held."""
-        return self._gone, len(self._key)
-
-    def live_keys(self, live: Bools) -> None:
-        """Mark the keys with events."""
-        live[self._key] = True
-
-    def renumber(self, moved: Int64s) -> None:
-        """Take over new key ids."""
-        self._key = moved[self._key]
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds."""

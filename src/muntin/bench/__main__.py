@@ -7,7 +7,18 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench import compression, finals, panes, panes_holistic, rolling, spans, splits, store, tails
+from muntin.bench import (
+    compression,
+    finals,
+    panes,
+    panes_holistic,
+    rolling,
+    spans,
+    spans_spark,
+    splits,
+    store,
+    tails,
+)
 from muntin.bench.engine import WORKLOADS, measure
 from muntin.costs import measured
 
@@ -43,6 +54,12 @@ def main() -> None:
         span_techniques(console, min(given.rows, 2_000_000), given.rounds)
         if given.words == ["spans"]:
             return
+    if "spans-sweeps" in given.words:
+        span_sweeps(console, min(given.rows, 200_000), given.rounds)
+        return
+    if "spans-spark" in given.words:
+        spans_spark.report(console)
+        return
     if not given.words or "splits" in given.words:
         split_costs(console, min(given.rows, 1_000_000), given.rounds)
         if given.words == ["splits"]:
@@ -153,32 +170,40 @@ def split_costs(console: Console, rows: int, rounds: int) -> None:
 
 
 def span_techniques(console: Console, rows: int, rounds: int) -> None:
-    """Events with a duration: slicing beside what paper 3 compares with, and the height chosen beside fixed ones."""
-    table = Table(
-        title=f"{rows:,} events, median of {rounds} rounds: M events/s, and how many times as fast slicing is"
-    )
-    for name in (
-        "events and windows",
-        "auto, M/s",
-        "× single",
-        *(f"× {name}" for name in spans.BASELINES),
-        "× best height",
-    ):
+    """Events with a duration: what is chosen beside what paper 3 compares with, and beside fixed heights."""
+    table = Table(title=f"{rows:,} events, median of {rounds} rounds: M events/s, and how many times as fast auto is")
+    others = [f"× {name}" for name in ("single", *spans.BASELINES)]
+    for name in ("events and windows", "auto, M/s", *others, "best height", "× best height", "multi × best height"):
         table.add_column(name, justify="left" if name == "events and windows" else "right")
     made = {length: spans.synthetic(length, rows) for length in {cell.length for cell in spans.CELLS}}
     for cell in spans.CELLS:
         speed = spans.techniques(cell, made[cell.length], rounds)
-        fixed = spans.heights(cell, made[cell.length], max(rounds, 7))
+        fixed = spans.heights(cell, made[cell.length].slice(0, rows // 2), max(rounds, 7))
+        auto, multi = fixed.pop("auto"), fixed.pop("multi")
+        best = max(fixed, key=lambda height: fixed[height])
         ratios = [speed["auto"] / speed[name] for name in ("single", *spans.BASELINES)]
-        ratios.append(fixed.pop("auto") / max(fixed.values()))
         shown = [f"{speed['auto'] / 1e6:.1f}", *(f"{ratio:.2f}" for ratio in ratios)]
+        shown += [best, f"{auto / fixed[best]:.2f}", f"{multi / fixed[best]:.2f}"]
         table.add_row(cell.name, *shown)
         console.print(f"{cell.name}: {' '.join(shown)}")
     contenders = {"auto": (spans.flights_spec(), "auto"), "single": (spans.flights_spec("single"), "auto")}
     contenders |= {name: (spans.flights_spec(), name) for name in spans.BASELINES}
     speed = spans.measure(contenders, spans.flights(rows * 3 // 2), rounds)
     shown = [f"{speed['auto'] / 1e6:.1f}", *(f"{speed['auto'] / speed[n]:.2f}" for n in ("single", *spans.BASELINES))]
-    table.add_row("flights of 2013, 15 minutes every 5", *shown, "")
+    table.add_row("flights of 2013, 15 minutes every 5", *shown)
+    console.print(table)
+    span_sweeps(console, rows // 10, rounds)
+
+
+def span_sweeps(console: Console, rows: int, rounds: int) -> None:
+    """Where sweeping should be at its best: what is chosen beside it."""
+    table = Table(title=f"up to {rows:,} events or windows, median of {rounds} rounds: how many times as fast auto is")
+    for name in ("events and windows", "auto, M/s", "× multi", "× sweeping"):
+        table.add_column(name, justify="left" if name == "events and windows" else "right")
+    for cell in spans.SPARSE:
+        speed = spans.sparse(cell, rows, rounds)
+        ratios = [f"{speed['auto'] / speed[name]:.2f}" for name in ("multi", "sweeping")]
+        table.add_row(cell.name, f"{speed['auto'] / 1e6:.2f}", *ratios)
     console.print(table)
 
 

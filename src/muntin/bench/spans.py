@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import muntin as mt
 
-__all__ = ["BASELINES", "CELLS", "HEIGHTS", "Cell", "flights", "heights", "measure", "synthetic"]
+__all__ = ["BASELINES", "CELLS", "HEIGHTS", "SPARSE", "Cell", "flights", "heights", "measure", "sparse", "synthetic"]
 
 BASELINES = ("tuple_buckets", "aggregate_buckets", "sweeping")
 HEIGHTS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
@@ -26,22 +26,24 @@ POSTPONE = 15_000  # the paper's delta
 
 @dataclass(frozen=True)
 class Cell:
-    """Events of a mean length and windows of a size and a step, in chronons."""
+    """Events of a mean length, as many chronons apart as given, and windows of a size and a step, in chronons."""
 
     length: int
     size: int
     step: int
+    apart: int = 1
 
     @property
     def name(self) -> str:
         """What is measured."""
-        return f"length {self.length:,}, size {self.size:,}, step {self.step:,}"
+        apart = "" if self.apart == 1 else f", an event every {self.apart:,}"
+        return f"length {self.length:,}, size {self.size:,}, step {self.step:,}{apart}"
 
     def spec(self, technique: str = "auto", height: int | None = None) -> mt.Spec:
         """Count, sum and max over the column `x`."""
         over = mt.over(
             span=("start", "end"),
-            postpone=f"{POSTPONE} us",
+            postpone=f"{max(POSTPONE, 2 * self.length)} us",
             technique=technique,
             height="auto" if height is None else height,
         )
@@ -49,6 +51,15 @@ class Cell:
 
 
 CELLS = [Cell(length, size, size // 5) for length in (50, 500, 5_000) for size in (1_000, 5_000, 10_000, 50_000)]
+# Where sweeping should be at its best (Figure 15): long events, small steps, windows that overlap many times, down to a
+# hundred steps without an event.
+SPARSE = [
+    Cell(length, 10 * overlap, 10, apart)
+    for apart in (1, 10, 100, 1_000)
+    for length in (500, 5_000, 50_000)
+    for overlap in (5, 50)
+    if length >= apart
+]
 
 
 def aggregated(over: mt.Spec, window: mt.windows.Window) -> mt.Spec:
@@ -56,10 +67,10 @@ def aggregated(over: mt.Spec, window: mt.windows.Window) -> mt.Spec:
     return over.window("w", window, n=mt.count(), total=mt.sum("x"), top=mt.max("x"))
 
 
-def synthetic(length: int, rows: int, seed: int = 1) -> pa.Table:
-    """One event per chronon, in the order of their ends."""
+def synthetic(length: int, rows: int, seed: int = 1, apart: int = 1) -> pa.Table:
+    """One event per chronon, or every so many, in the order of their ends."""
     random = np.random.default_rng(seed)
-    end = np.arange(rows, dtype=np.int64) + 10_000
+    end = np.arange(rows, dtype=np.int64) * apart + 10_000
     lengths = np.maximum(random.normal(length, 10, rows).astype(np.int64), 1)
     return pa.table({"start": end - lengths, "end": end, "x": random.integers(0, 1_000, rows)})
 
@@ -116,7 +127,17 @@ def techniques(cell: Cell, table: pa.Table, rounds: int) -> dict[str, float]:
 
 
 def heights(cell: Cell, table: pa.Table, rounds: int, given: Sequence[int] = HEIGHTS) -> dict[str, float]:
-    """Multi-level slicing of the height that it chooses beside fixed ones."""
-    contenders = {"auto": (cell.spec("multi"), "auto")}
+    """What is chosen, and multi-level slicing of the height that it chooses, beside fixed heights."""
+    contenders = {"auto": (cell.spec(), "auto"), "multi": (cell.spec("multi"), "auto")}
     contenders |= {str(height): (cell.spec("multi", height), "auto") for height in given}
     return measure(contenders, table, rounds)
+
+
+def sparse(cell: Cell, rows: int, rounds: int) -> dict[str, float]:
+    """What is chosen beside levels and beside sweeping, where that should be at its best.
+
+    As many events as make `rows` windows, if these are fewer.
+    """
+    count = max(min(rows, rows * cell.step // cell.apart), 100)
+    contenders = {name: (cell.spec(name), "auto") for name in ("auto", "multi", "sweeping")}
+    return measure(contenders, synthetic(cell.length, count, apart=cell.apart), rounds)

@@ -322,9 +322,7 @@ class Slicing(Engine):
         self._intact = True
         batch, rejected = self._decoder.decode(table, now)
         self._intact = False
-        late = LateRows(self._bound)
-        if len(rejected):
-            late.rejected(rejected.rows, rejected.reason)
+        late = LateRows(self._bound, rejected)
         if len(batch):
             self._take_batch(batch, late)
         return late

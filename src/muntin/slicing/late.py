@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from muntin.layout import Layout
+from muntin.slicing.batch import Rejected
 
 __all__ = ["LateRows"]
 
@@ -18,12 +19,14 @@ Int64s = npt.NDArray[np.int64]
 class LateRows:
     """Collects the late rows of one batch, query by query."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, rejected: Rejected | None = None) -> None:
         self._layout = layout
         self._rows: list[Int64s] = []
         self._reasons: list[list[str]] = []
         self._queries: list[Int64s] = []
         self._bounds: list[tuple[Int64s, Int64s, npt.NDArray[np.bool_]]] = []
+        if rejected is not None and len(rejected):
+            self.rejected(rejected.rows, rejected.reason)
 
     def rejected(self, rows: Int64s, reasons: Any) -> None:
         """Rows that no query can take."""

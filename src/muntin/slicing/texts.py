@@ -118,6 +118,11 @@ class Texts:
         self._column: Holding = lambda at: []
         self._runs: dict[str, list[Ordinals]] = {}
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that stand as ranks."""
+        return list(self._words)
+
     def watch(self, places: Iterable[tuple[Bound, Sequence[int]]], column: Holding) -> None:
         """Who holds ranks in cells: the columns of each aggregate's partial, and the arrays that such a column has."""
         found = {(at[i], name) for bound, at in places for i, name in self._text_fields(bound)}

@@ -41,6 +41,8 @@ class Edges:
         self.first = 0
         self.tab = np.empty(0, np.int32)
         self.shift = 0
+        self.even = 0
+        """How long each slice is; 0 where they are not all of one length."""
 
     def __len__(self) -> int:
         return max(len(self.edges) - 1, 0)
@@ -78,6 +80,8 @@ class Edges:
             )
 
     def _tabulate(self) -> None:
+        lengths = np.diff(self.edges)
+        self.even = int(lengths[0]) if (lengths == lengths[0]).all() else 0
         span = int(self.edges[-1] - self.edges[0])
         self.shift = max((span // (2 * len(self))).bit_length() - 1, 0)
         # Which stretches begin in each slice, rather than in which slice each begins: no search.
@@ -89,7 +93,8 @@ class Edges:
         if not len(self.edges):
             return
         if time >= self.edges[-1]:  # a silence longer than what is held is not filled with slices
-            self.base += len(self)
+            # Slices may still be made before the next ones: none of them gets a number that was there before.
+            self.base += len(self) + MOST
             self.edges, self.first = self.edges[:0], 0
             return
         self.first = max(self.first, int(np.searchsorted(self.edges, time, "right")) - 1)

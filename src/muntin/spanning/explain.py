@@ -13,6 +13,8 @@ from muntin.windows import Session
 
 __all__ = ["explain_spans"]
 
+_ASKED = {"single": "slices, one level each", "sweeping": "starts and ends of events are swept"}
+
 
 def explain_spans(spec: Spec, bound: Layout | None) -> str:
     """What will be done, and why."""
@@ -56,6 +58,20 @@ def _query(query: Query, bounds: dict[str, Bound], ordered: bool) -> str:
     return "\n".join(lines)
 
 
+def _technique(spec: Spec) -> str:
+    spans = spec.spans
+    assert spans is not None
+    if spans.technique in _ASKED:
+        return _ASKED[spans.technique]
+    high = "as high as the lengths of events call for" if spans.height == AUTO else f"{spans.height} high"
+    if spans.technique == AUTO and spans.height == AUTO:
+        return (
+            "counts, sums of integers, minima and maxima of numbers on a circular array of slices, or swept where\n"
+            f"most slices are empty; with any other aggregate, or many keys, slices with levels, {high}"
+        )
+    return f"slices with levels, {high}"
+
+
 def _together(spec: Spec) -> list[str]:
     spans = spec.spans
     assert spans is not None
@@ -68,9 +84,7 @@ def _together(spec: Spec) -> list[str]:
     if windows:
         rate = Slicer(windows).per_second()
         lines.append(f"Slices: about {rate:.4g} per second of event time, cut where any window starts or ends.")
-        height = "as high as the lengths of events call for" if spans.height == AUTO else f"{spans.height} high"
-        told = {"single": "one level each", "sweeping": "not used: starts and ends of events are swept"}
-        lines.append(f"Technique: slices, {told.get(spans.technique, f'multi-level, {height}')}.")
+        lines.append(f"Technique: {_technique(spec)}.")
     if spec.compression is not None:
         lines.append(
             f"{spec.compression!r}: kept events are compressed between steps; each step opens all of them, since any "

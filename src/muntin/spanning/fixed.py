@@ -27,6 +27,7 @@ from muntin.slicing.views import View
 from muntin.slicing.windower import last_end, missed_windows
 from muntin.spanning.edges import Edges
 from muntin.spanning.kept import Found, found_in, kept_values, valid_counts
+from muntin.spanning.ring import fits
 from muntin.spanning.techniques import Technique, technique
 from muntin.windows import ContextFreeWindow
 
@@ -62,8 +63,9 @@ class FixedSpans:
         self.groups: list[FixedGroup] = [group for shape in found for group in groups_of(shape)]
         self.kept: list[str] = [name for group in self.groups for name in group.kept]
         windows = [bound.window for group in self.groups for _, bound in group.members]
-        if named == "slicing" and spec.spans.technique == "sweeping":
-            named = "sweeping"
+        plain = fits(self.fused) and not self.texts.columns  # on a circular array no ranks are looked up
+        if named == "slicing" and (plain or spec.spans.technique == "sweeping"):
+            named = "auto"
         self.cells: Technique = technique(named, self.fused, Edges(Slicer(windows)), spec.spans, windows)
         pairs = zip(self.bounds, self.fused.places, strict=True)
         self.texts.watch(pairs, lambda at: self.cells.held(at))

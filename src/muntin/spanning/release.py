@@ -40,6 +40,8 @@ def merged(fused: Fused, state: Partials, cells: Cells, a: Int64s, b: Int64s) ->
     """Windows over slices a to b: which window and key, and the partials; those without events left out."""
     first, stop = int(a.min()), int(b.max())
     items = np.flatnonzero((cells.hi >= first) & (cells.lo < stop))
+    if not len(items):
+        return items, items, fused.new(0)
     key, lo, hi, ends = cells.key[items], cells.lo[items], cells.hi[items], cells.ends[items]
     owners, row = _owners(key)
     last, place = np.unique(b - 1, return_inverse=True)

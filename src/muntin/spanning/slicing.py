@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.errors import SpecError
 from muntin.fused import Fused
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.slices import Partials
@@ -39,9 +40,15 @@ class SpanSlicing:
         """Take rows in."""
         assert batch.start is not None
         self.edges.cover(low, high)
-        self._heights.before(batch.start, batch.time, self.edges)
-        start, end = np.ascontiguousarray(batch.start), np.ascontiguousarray(batch.time)
-        _, pairs = self._levels.take(start, end, batch.key, order, columns, self._heights.height)
+        self.put(batch.start, batch.time, batch.key, order, columns)
+
+    def put(
+        self, start: Int64s, end: Int64s, key: Int64s | None, order: Int64s | None, columns: Mapping[str, Column]
+    ) -> None:
+        """Take events in for which there are slices."""
+        self._heights.before(start, end, self.edges)
+        start, end = np.ascontiguousarray(start), np.ascontiguousarray(end)
+        _, pairs = self._levels.take(start, end, key, order, columns, self._heights.height)
         self._heights.after(len(start), pairs)
 
     def extent(self) -> tuple[int, int] | None:
@@ -88,5 +95,7 @@ class SpanSlicing:
 
     def load(self, tree: dict[str, Any]) -> None:
         """Take over what a snapshot holds."""
+        if "sweep" in tree and len(tree["sweep"]["key"]):
+            raise SpecError("the snapshot has events that were swept. Restore it with technique='sweeping'.")
         self._levels.load(tree["levels"])
         self._heights.load(tree["heights"])

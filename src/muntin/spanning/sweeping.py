@@ -20,6 +20,7 @@ from muntin.errors import UnsupportedAggregate
 from muntin.fused import Fused
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.slices import Partials
+from muntin.spanning.each import Each
 from muntin.spanning.edges import Edges
 from muntin.spans import Spans
 from muntin.windows import Window
@@ -40,7 +41,7 @@ def unswept(fused: Fused) -> str | None:
     return None
 
 
-class Sweep:
+class Sweep(Each):
     """Events in the order of their ends, each with its partial."""
 
     def __init__(self, fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> None:
@@ -50,23 +51,22 @@ class Sweep:
                 f"{wrong} cannot be computed by sweeping: that subtracts what has ended, exactly (count, sums of "
                 f"integers), or keeps one value (min, max). Use technique='auto'."
             )
-        self._fused, self.edges = fused, edges
+        super().__init__(fused)
+        self.edges = edges
         self._start: Int64s = np.empty(0, np.int64)
         self._stop: Int64s = np.empty(0, np.int64)
-        self._key: Int64s = np.empty(0, np.int64)
-        self._columns: Partials = fused.new(0)
-        self._gone = 0
 
     def take(self, batch: Batch, order: Int64s | None, low: int, high: int, columns: Mapping[str, Column]) -> None:
         """Keep the events."""
-        assert batch.start is not None
         self.edges.cover(low, high)
-        events = self._fused.new(len(batch))
-        self._fused.update_cells(events, np.arange(len(batch)), batch.time, order, columns)
-        self._columns = [np.concatenate(pair) for pair in zip(self._columns, events, strict=True)]
+        self.put(batch, order, columns)
+
+    def put(self, batch: Batch, order: Int64s | None, columns: Mapping[str, Column]) -> None:
+        """Keep events for which there are slices."""
+        assert batch.start is not None
+        self._add(batch, order, columns)
         self._start = np.concatenate([self._start, batch.start])
         self._stop = np.concatenate([self._stop, np.maximum(batch.time, batch.start + 1)])
-        self._key = np.concatenate([self._key, batch.key_ids()])
 
     def extent(self) -> tuple[int, int] | None:
         """The first and the last slice with an event."""
@@ -126,13 +126,8 @@ class Sweep:
         self.edges.need(time)
         stay = np.flatnonzero(self._stop > time)
         if len(stay) < len(self._stop):
-            self._gone += len(self._stop) - len(stay)
-            self._start, self._stop, self._key = self._start[stay], self._stop[stay], self._key[stay]
-            self._columns = [column[stay] for column in self._columns]
-
-    def held(self, at: int) -> list[npt.NDArray[Any]]:
-        """Where a column of partials stands."""
-        return [self._columns[at]]
+            self._start, self._stop = self._start[stay], self._stop[stay]
+            self._stay(stay)
 
     def told(self) -> list[str]:
         """How windows are computed."""
@@ -143,19 +138,6 @@ class Sweep:
         """The bytes held."""
         own = [self._start, self._stop, self._key, *self._columns]
         return self.edges.nbytes + sum(column.nbytes for column in own)
-
-    @property
-    def turned(self) -> tuple[int, int]:
-        """How many events were let go so far, and how many are held."""
-        return self._gone, len(self._key)
-
-    def live_keys(self, live: Bools) -> None:
-        """Mark the keys with events."""
-        live[self._key] = True
-
-    def renumber(self, moved: Int64s) -> None:
-        """Take over new key ids."""
-        self._key = moved[self._key]
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds."""

@@ -77,6 +77,12 @@ def _slicing(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]
     return SpanSlicing(fused, edges, spans, windows)
 
 
+def _auto(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+    from muntin.spanning.auto import Auto
+
+    return Auto(fused, edges, spans, windows)
+
+
 def _aggregate_buckets(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
     from muntin.baselines.buckets import AggregateBuckets
 
@@ -97,6 +103,7 @@ def _sweeping(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window
 
 TECHNIQUES: dict[str, Make] = {
     "slicing": _slicing,
+    "auto": _auto,
     "aggregate_buckets": _aggregate_buckets,
     "tuple_buckets": _tuple_buckets,
     "sweeping": _sweeping,
