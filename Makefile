@@ -22,7 +22,7 @@ help:
 	@echo "make test     set up, then lint and run the tests"
 	@echo "make lint     formatting, lint rules and types only"
 	@echo "make format   put the code in the shape that lint wants"
-	@echo "make bench    run the benchmarks"
+	@echo "make bench    run the papers' figures and the benchmarks (BENCH=--quick: small sizes)"
 	@echo "make soak     run the tests for longer"
 	@echo "make clean    remove what these commands made"
 
@@ -43,7 +43,9 @@ format: $(STAMP)
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+# BENCH=--quick for small sizes.
 bench: $(STAMP)
+	@$(WITH_SPARK) && $(BIN)/muntin bench $(BENCH)
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.bench
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.spark.bench && $(BIN)/python -m muntin.spark.transfer
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.spark.parity

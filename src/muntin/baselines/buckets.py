@@ -91,9 +91,10 @@ class _Buckets:
 
     def _windows(self, start: Int64s, end: Int64s) -> list[tuple[Family, Int64s]]:
         """Which windows that are due are of which family."""
-        found = []
+        found, left = [], np.ones(len(start), np.bool_)
         for family in self._families:
-            fits = (end - start == family.size) & ((start - family.align) % family.step == 0)
+            fits = left & (end - start == family.size) & ((start - family.align) % family.step == 0)
+            left &= ~fits  # a window of two families is the same in both
             found.append((family, np.flatnonzero(fits)))
         return found
 
@@ -274,10 +275,9 @@ class TupleBuckets(_Buckets):
             self._windows_of[i], self._events_of[i] = [window], [member]
             due = family.of(start[some])
             order = np.argsort(due)
-            at = np.searchsorted(due[order], window)
-            at[at == len(due)] = 0
-            held = np.flatnonzero(due[order][at] == window)
-            code = order[at[held]] * (int(self._key.max()) + 1) + self._key[member[held]]
+            first, last = (np.searchsorted(due[order], window, side) for side in ("left", "right"))
+            held, at = expand(first, last - first)  # two queries may ask for the same window
+            code = order[at] * (int(self._key.max()) + 1) + self._key[member[held]]
             sort = np.argsort(code, kind="stable")
             codes, first = np.unique(code[sort], return_index=True)
             stops = np.append(first[1:], len(sort))

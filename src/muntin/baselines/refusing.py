@@ -1,0 +1,47 @@
+"""A technique to compare with takes some windows, and refuses the others with the reason."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from muntin.engine import Engine
+from muntin.errors import SpecError
+from muntin.layout import Layout
+from muntin.spec import Spec
+from muntin.windows import Window
+
+__all__ = ["Refusing"]
+
+
+class Refusing(Engine):
+    """Looks at the spec before anything else."""
+
+    technique: ClassVar[str] = ""
+    why: ClassVar[str] = ""
+    """Why it takes no other windows."""
+    instead: ClassVar[str] = ""
+    """What it takes."""
+    in_order: ClassVar[str | None] = None
+    """Why events must come in order; None: they need not."""
+
+    def __init__(self, spec: Spec, *given: Any, **named: Any) -> None:
+        for query in spec.queries:
+            if not self.takes(query.window):
+                raise SpecError(
+                    f"window {query.name!r}, {query.window!r}, with engine={self.technique!r}: {self.why} "
+                    f"{self.instead} Use engine='auto'."
+                )
+        if self.in_order is not None and (spec.disorder or spec.lateness):
+            raise SpecError(
+                f"engine={self.technique!r} with disorder or lateness: {self.in_order} Declare neither, or use "
+                f"engine='auto'."
+            )
+        super().__init__(spec, *given, **named)
+
+    def _change(self, bound: Layout) -> None:
+        raise SpecError(f"engine={self.technique!r} cannot change its windows. Use engine='auto'.")
+
+    @classmethod
+    def takes(cls, window: Window) -> bool:
+        """Whether it computes a window."""
+        raise NotImplementedError
