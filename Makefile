@@ -15,7 +15,7 @@ STAMP := .venv/.installed
 # python3 on PATH, which lacks our packages: it is told to use ours.
 WITH_SPARK = JAVA_HOME="$$(scripts/java)" && export JAVA_HOME PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
 
-.PHONY: help demo test lint pytest bench soak format clean
+.PHONY: help demo test lint pytest bench docs soak format clean
 
 help:
 	@echo "make demo     set up, then run the demonstration"
@@ -23,6 +23,7 @@ help:
 	@echo "make lint     formatting, lint rules and types only"
 	@echo "make format   put the code in the shape that lint wants"
 	@echo "make bench    run the papers' figures and the benchmarks (BENCH=--quick: small sizes)"
+	@echo "make docs     build the documentation as a site in build/site"
 	@echo "make soak     run the tests for longer"
 	@echo "make clean    remove what these commands made"
 
@@ -49,6 +50,12 @@ bench: $(STAMP)
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.bench
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.spark.bench && $(BIN)/python -m muntin.spark.transfer
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.spark.parity
+
+# Strict: a warning fails. The notice of the theme's own future is not one of ours.
+docs: $(STAMP)
+	@test -x $(BIN)/mkdocs || $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "build/site/index.html"
 
 # The soak tests of their own are still to come; until then the whole suite runs, told to take its time.
 soak: $(STAMP)

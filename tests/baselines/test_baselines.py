@@ -86,7 +86,9 @@ def test_many_rows_in_many_batches(engine: str) -> None:
         # An end lies between two starts; and a window longer than a batch. The aggregates are those of the first mix.
         for name, window in (("a", mt.sliding("70 us", every="20 us")), ("b", mt.sliding("3 ms", every="500 us"))):
             spec = spec.window(name, window, **{part: AGGREGATES[part] for part in MIXES[0]})
-        running, same = spec.engine(engine=engine), spec.engine()
+        # Rescans: other ways from slices to windows are compiled at length, and tested elsewhere.
+        final = "auto" if engine == "cutty" else "rescan"
+        running, same = spec.engine(engine=engine, final=final), spec.engine(final="rescan")
         for at in range(0, 6_000, 500):
             batch = table.slice(at, 500)
             assert rows_of(running.push(batch)) == rows_of(same.push(batch))
