@@ -20,6 +20,11 @@ FIGURES: dict[str, str] = {
     "fig15": "time to aggregate the events of a slice anew",
     "fig16": "windows in time against windows in rows, by concurrent windows",
     "panes-fig3": "a sliding maximum with panes and without",
+    "spans-fig10": "events with a duration: throughput by their length, beside buckets and sweeping",
+    "spans-fig11": "events with a duration: multi-level slices of several heights",
+    "hammer-fig6": "the kernels of paper 4 by slide, mean and minimum",
+    "hammer-fig9": "the kernels of paper 4 by window size, beside bottleneck, pandas and polars",
+    "compression-fig1": "compressed windows: throughput, latency and memory by D",
 }
 """The figures by name, and what they show."""
 
