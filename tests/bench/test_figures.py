@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from muntin.bench.data import FOOTBALL_DISTINCT, MACHINE_DISTINCT, football, machines
+from muntin.bench.data import (
+    FOOTBALL_DISTINCT,
+    MACHINE_DISTINCT,
+    auction_bids,
+    calls,
+    cluster_trace,
+    football,
+    linear_road,
+    machines,
+)
 from muntin.bench.figure import Run
 from muntin.bench.figures import FIGURES, TABLES, figure
 from muntin.bench.plots import draw
@@ -66,6 +75,45 @@ def test_streams_are_as_published(made: object) -> None:
     assert gaps / (times.max() / 60e6) == pytest.approx(5, abs=1)
     distinct = len(np.unique(table["value"].to_numpy()))
     assert distinct == MACHINE_DISTINCT if made is machines else 0.8 * FOOTBALL_DISTINCT < distinct <= FOOTBALL_DISTINCT
+
+
+def test_bids_are_as_published() -> None:
+    table = auction_bids(500_000, seed=2)
+    auction, bidder, price = (table[name].to_numpy() for name in ("auction", "bidder", "price"))
+    assert table.num_rows == 500_000 * 46 // 50
+    newest = np.arange(500_000)[np.arange(500_000) % 50 >= 4] // 50
+    assert np.mean(auction - 1_000 == (newest * 3 + 2) // 100 * 100) == pytest.approx(0.5, abs=0.02)
+    assert np.mean(bidder - 1_000 == newest // 100 * 100 + 1) == pytest.approx(0.75, abs=0.02)
+    assert np.percentile(np.log10(price), [0, 50, 100]) == pytest.approx([2, 5, 8], abs=0.02)
+
+
+def test_calls_are_as_published() -> None:
+    table = calls(200_000, rate=1_000, seed=2)
+    start, end = table["start"].to_numpy(), table["end"].to_numpy()
+    length = (end - start) / 1e6
+    assert 0 <= length.min() <= length.max() <= 7_200
+    assert np.mean(length == 0) == pytest.approx(0.125, abs=0.01)
+    long = length[length > 15]  # few of the failed ones are as long
+    assert np.median(long) == pytest.approx(82, rel=0.15)  # of the two log-normals together
+    assert len(start) == 200_000
+    rate = len(start) / (start.max() - start.min()) * 1e6
+    assert rate == pytest.approx(1_000, rel=0.05)
+    _, counts = np.unique(table["cell"].to_numpy(), return_counts=True)
+    assert counts[0] / counts[9] == pytest.approx(10, rel=0.2)  # Zipf: the first is ten times as frequent as the tenth
+
+
+def test_vehicles_and_tasks_are_as_published() -> None:
+    reports = linear_road(1_200)
+    ts, vehicle, speed = (reports[name].to_numpy() for name in ("ts", "vehicle", "speed"))
+    one = np.sort(ts[vehicle == vehicle[0]])
+    assert set(np.diff(one)) == {30_000_000}  # every 30 s
+    assert 0 <= speed.min() <= speed.max() <= 100
+    seconds = cluster_trace(17_000)["ts"].cast("int64").to_numpy() // 1_000_000
+    _, per_second = np.unique(seconds, return_counts=True)
+    assert np.median(per_second) == pytest.approx(
+        10, abs=6
+    )  # in bursts: the median second has 10, some many times more
+    assert per_second.max() > 20 * np.median(per_second)
 
 
 def test_every_technique_has_a_card() -> None:
