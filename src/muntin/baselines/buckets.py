@@ -42,10 +42,14 @@ class Family:
 
     def numbers(self, start: Int64s, until: Int64s, needed: int | None) -> tuple[Int64s, Int64s]:
         """The first window that each event is in, and the one after the last; none that starts before `needed`."""
-        first = (start - self.align - self.size) // self.step + 1
+        stop = (until - self.align) // self.step + 1
+        if start is until and self.size % self.step == 0:  # points: one division for both, they take half of the time
+            first = stop - self.size // self.step
+        else:
+            first = (start - self.align - self.size) // self.step + 1
         if needed is not None:
             first = np.maximum(first, -((self.align - needed) // self.step))
-        return first, np.maximum((until - self.align) // self.step + 1, first)
+        return first, np.maximum(stop, first)
 
     def of(self, start: Int64s) -> Int64s:
         """The numbers of windows by their starts."""
@@ -65,6 +69,12 @@ def families(windows: Sequence[Window]) -> dict[tuple[int, int, int], Family]:
             step = window.every.amount
             made[window.size.amount, step, window.align % step] = Family(window.size.amount, step, window.align % step)
     return made
+
+
+def last_moments(batch: Batch) -> Int64s:
+    """The last moment of each event; of a point its time."""
+    assert batch.start is not None
+    return batch.start if batch.start is batch.time else np.maximum(batch.time - 1, batch.start)
 
 
 class _Buckets:
@@ -123,7 +133,7 @@ class AggregateBuckets(_Buckets):
         """Each event into the buckets of all windows that it overlaps."""
         assert batch.start is not None
         self._reach(low, high)
-        until = np.maximum(batch.time - 1, batch.start)
+        until = last_moments(batch)
         if batch.key is not None:
             self._keys = max(self._keys, int(batch.key.max()) + 1)
         for family in self._families:
@@ -252,7 +262,7 @@ class TupleBuckets(_Buckets):
         """Keep the events, and for each window which are in it."""
         assert batch.start is not None
         self._reach(low, high)
-        until = np.maximum(batch.time - 1, batch.start)
+        until = last_moments(batch)
         rows, before = len(batch), len(self._key)
         events = self._fused.new(rows)
         self._fused.update_cells(events, np.arange(rows), batch.time, order, columns)

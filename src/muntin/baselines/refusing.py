@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from muntin.engine import Engine
 from muntin.errors import SpecError
+from muntin.explain import Explanation
 from muntin.layout import Layout
 from muntin.spec import Spec
 from muntin.windows import Window
@@ -37,6 +38,17 @@ class Refusing(Engine):
                 f"engine='auto'."
             )
         super().__init__(spec, *given, **named)
+
+    def explain(self) -> Explanation:
+        """What it is; and what `engine="auto"` would do.
+
+        >>> import muntin as mt
+        >>> engine = mt.over("ts").window("w", mt.tumbling("1 s"), n=mt.count()).engine(engine="pairs")
+        >>> str(engine.explain()).splitlines()[0][:60]
+        "engine='pairs', to compare with: Each slide in two slices, f"
+        """
+        first = (type(self).__doc__ or "").partition("\n")[0]
+        return Explanation(f"engine={self.technique!r}, to compare with: {first}\nWith 'auto':\n\n{super().explain()}")
 
     def _change(self, bound: Layout) -> None:
         raise SpecError(f"engine={self.technique!r} cannot change its windows. Use engine='auto'.")

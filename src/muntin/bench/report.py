@@ -26,7 +26,7 @@ muntin bench --out docs/results --report docs/results.md
 
 All numbers of a figure are from one run, in which the techniques took turns; compare within a figure. A technique that
 is slow takes only as many rows as fit into its share of time. Rates count rows that go through the public engine, from
-Arrow batches in to result tables out.
+Arrow batches in to result tables out, after a first batch with which an engine plans its queries and makes room.
 """
 
 
