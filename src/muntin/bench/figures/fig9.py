@@ -49,8 +49,8 @@ def read(run: Run) -> str:
     return (
         f"From 1 to {most:,} windows we see {ends}; with {most:,} windows slicing is {times(ahead)} as fast as "
         f"{name}, and the other data set gives {other:.2f} of the rate. The aggregate tree does not collapse as in "
-        "the paper, where each late tuple moves all after it: here those of a batch are merged in one pass. Sessions go "
-        "by kept tuples in the techniques that do not slice, which is part of their time."
+        "the paper, where each late tuple moves all after it: here those of a batch are merged in one pass. Sessions "
+        "go by kept tuples in the techniques that do not slice, which is part of their time."
     )
 
 
