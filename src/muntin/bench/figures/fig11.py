@@ -70,7 +70,7 @@ def read(run: Run) -> str:
         f"Over {most:,} entries a sum takes here: {shown}; a median {middle['slicing']:,.0f} µs from lazy and "
         f"{middle['eager slicing']:,.1f} µs from eager slices. Each answer is a call from Python into a compiled "
         "loop, some ten microseconds, so that the 30 ns of a bucket in the paper cannot be seen; a median by buckets "
-        "is left out, since ours select from kept tuples when a window ends."
+        "is left out, since ours sort kept tuples when a window ends."
     )
 
 
