@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from muntin.bench.figures import FIGURES
+from muntin.bench.figure import Run
+from muntin.bench.figures import FIGURES, figure
 from muntin.bench.plots import draw
-from muntin.bench.results import read
+from muntin.bench.results import points, read
 
 __all__ = ["page", "write_page"]
 
@@ -32,12 +33,20 @@ Arrow batches in to result tables out, after a first batch with which an engine 
 
 def write_page(folder: Path, to: Path) -> int:
     """Write the page of all result files of a folder, and draw their plots where they are missing; gives how many."""
-    found = [read(folder / f"{name}.json") for name in FIGURES if (folder / f"{name}.json").is_file()]
+    found = [_read_again(folder / f"{name}.json") for name in FIGURES if (folder / f"{name}.json").is_file()]
     for one in found:
         if not (folder / f"{one['figure']}.svg").is_file():
             draw(one, folder)
     to.write_text(page(found, Path(os.path.relpath(folder, to.parent))), encoding="utf-8")
     return len(found)
+
+
+def _read_again(path: Path) -> dict[str, Any]:
+    """A result file, with the words of the figure as they are now: numbers are measured, sentences may get better."""
+    found = read(path)
+    one = figure(found["figure"])
+    run = Run(found["size"] == "quick", found["seed"], points=points(found))
+    return {**found, **one.described(), "seen": one.read(run)}
 
 
 def page(found: list[dict[str, Any]], folder: Path) -> str:
