@@ -25,7 +25,9 @@ def draw(found: dict[str, Any], folder: Path) -> list[Path]:
     from matplotlib.figure import Figure
 
     panels = found["panels"]
-    with matplotlib.rc_context({"font.size": 9, "svg.hashsalt": "muntin", "axes.axisbelow": True}):
+    with matplotlib.rc_context(
+        {"font.size": 9, "svg.hashsalt": "muntin", "svg.fonttype": "none", "axes.axisbelow": True}
+    ):
         figure = Figure(figsize=(5.2 * len(panels), 3.9), layout="constrained")
         places = figure.subplots(1, len(panels), squeeze=False)[0]
         for place, panel in zip(places, panels, strict=True):

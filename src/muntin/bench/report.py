@@ -66,7 +66,7 @@ def _section(one: dict[str, Any], folder: Path) -> str:
 
 **The paper.** {one["shown"]}
 
-**Here.** {one["seen"]}
+**Measured.** {one["seen"]}
 
 {machine["processor"]}, {machine["cores"]} cores, {machine["memory_gb"]} GB, {machine["system"]}; {told}; commit
 {one["commit"] or "unknown"}; seed {one["seed"]}, median of {one["rounds"]} rounds, {one["seconds"]} s;
