@@ -28,9 +28,11 @@ def draw(found: dict[str, Any], folder: Path) -> list[Path]:
     with matplotlib.rc_context(
         {"font.size": 9, "svg.hashsalt": "muntin", "svg.fonttype": "none", "axes.axisbelow": True}
     ):
-        figure = Figure(figsize=(5.2 * len(panels), 3.9), layout="constrained")
-        places = figure.subplots(1, len(panels), squeeze=False)[0]
-        for place, panel in zip(places, panels, strict=True):
+        wide = len(panels) if len(panels) <= 3 else 2
+        high = -(-len(panels) // wide)
+        figure = Figure(figsize=(5.2 * wide, 3.9 * high), layout="constrained")
+        places = figure.subplots(high, wide, squeeze=False).flat
+        for place, panel in zip(places, panels, strict=False):
             here = [point for point in points(found) if point.panel == panel["name"]]
             (_bars if panel["bars"] else _lines)(place, here)
             _axes(place, panel)

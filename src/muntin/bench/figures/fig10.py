@@ -73,12 +73,12 @@ def read(run: Run) -> str:
     few = int(run.of(some, "slicing")[least])
     rows = run.of("rows, 500 slices", "slicing")[most] / most
     return (
-        f"Here slices for {most:,} tuples take {by_tuples['slicing']:,} bytes and buckets "
-        f"{by_tuples['aggregate buckets']:,}, however many tuples there are, against {by_tuples['tuple buffer']:,} of "
-        f"the tuple buffer, {by_tuples['aggregate tree']:,} of the tree and {by_tuples['tuple buckets']:,} of tuple "
-        f"buckets; {least:,} slices take {few:,}. In rows every technique keeps its tuples, {rows:.0f} bytes for each "
-        "with slicing. Columns have room to grow, up to twice what is in use, which is the stairs that the paper "
-        "sees for hash maps."
+        f"Here 500 slices for {most:,} tuples take {by_tuples['slicing']:,} bytes and buckets "
+        f"{by_tuples['aggregate buckets']:,}, against {by_tuples['tuple buffer']:,} of the tuple buffer, "
+        f"{by_tuples['aggregate tree']:,} of the tree and {by_tuples['tuple buckets']:,} of tuple buckets; {least:,} "
+        f"slices take {few:,}. Slices of the next batches are made ahead, so that slicing holds several times what "
+        f"buckets do, and more where batches reach further. In rows every technique keeps its tuples, {rows:.0f} "
+        "bytes for each with slicing."
     )
 
 
