@@ -42,7 +42,7 @@ def in_order(spec: mt.Spec) -> mt.Spec:
 
 @pytest.mark.parametrize("engine", list(WINDOWS))
 def test_equals_the_reference(engine: str) -> None:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=30, deadline=None)
     @given(specs(kinds=WINDOWS[engine], mixes=MIXES), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         spec = in_order(spec) if engine in IN_ORDER else spec
@@ -52,7 +52,7 @@ def test_equals_the_reference(engine: str) -> None:
     equal()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(specs(kinds=("rows", "rows tumbling", "rows cumulative"), mixes=MIXES, idle=False), st.data())
 def test_a_buffer_of_rows_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, data.draw(watermarks(data.draw(cuts(data.draw(streams()))))), restarts=(1,), engine="tuple_buffer")
