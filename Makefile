@@ -15,14 +15,15 @@ STAMP := .venv/.installed
 # python3 on PATH, which lacks our packages: it is told to use ours.
 WITH_SPARK = JAVA_HOME="$$(scripts/java)" && export JAVA_HOME PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
 
-.PHONY: help demo test lint pytest bench soak format clean
+.PHONY: help demo test lint pytest bench docs soak format clean
 
 help:
 	@echo "make demo     set up, then run the demonstration"
 	@echo "make test     set up, then lint and run the tests"
 	@echo "make lint     formatting, lint rules and types only"
 	@echo "make format   put the code in the shape that lint wants"
-	@echo "make bench    run the benchmarks"
+	@echo "make bench    run the papers' figures and the benchmarks (BENCH=--quick: small sizes)"
+	@echo "make docs     build the documentation as a site in build/site"
 	@echo "make soak     run the tests for hours, with new random logs"
 	@echo "make clean    remove what these commands made"
 
@@ -43,10 +44,18 @@ format: $(STAMP)
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+# BENCH=--quick for small sizes.
 bench: $(STAMP)
+	@$(WITH_SPARK) && $(BIN)/muntin bench $(BENCH)
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.bench
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.spark.bench && $(BIN)/python -m muntin.spark.transfer
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.spark.parity
+
+# Strict: a warning fails. The notice of the theme's own future is not one of ours.
+docs: $(STAMP)
+	@test -x $(BIN)/mkdocs || $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "build/site/index.html"
 
 # Hours: the whole suite at the sizes of docs/reliability.md, with new random logs. MUNTIN_SOAK=0.1 does a tenth,
 # MUNTIN_SEED repeats a run, SOAK=tests/reliability/test_fuzz.py does one part. Seeds and totals are printed at the end.

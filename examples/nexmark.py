@@ -9,38 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 import muntin as mt
-
-BASE = 1_700_000_000_000_000  # when the first event happens, in microseconds
-FIRST_ID = 1_000
-
-
-def bids(events: int, rate: float = 10_000, seed: int = 1) -> pa.Table:
-    """The bids among so many events, at a rate of events per second of event time."""
-    rng = np.random.default_rng(seed)
-    n = np.arange(events)
-    n = n[n % 50 >= 4]  # the first four of a cycle are a person and three auctions
-    size = len(n)
-    auctions, persons = n // 50 * 3 + 2, n // 50  # the newest of each
-    hot = auctions // 100 * 100
-    other = rng.integers(np.maximum(auctions - 99, 0), auctions + 11)  # 100 in flight, and up to 10 ahead
-    auction = np.where(rng.random(size) < 1 / 2, hot, other)
-    hot_bidder = persons // 100 * 100 + 1
-    bidder = np.where(rng.random(size) < 3 / 4, hot_bidder, rng.integers(np.maximum(persons - 999, 0), persons + 1))
-    price = np.round(100 * 10 ** (6 * rng.random(size))).astype(np.int64)
-    at = BASE + (n * 1_000_000 / rate).astype(np.int64)
-    return pa.table(
-        {
-            "auction": auction + FIRST_ID,
-            "bidder": bidder + FIRST_ID,
-            "price": price,
-            "at": pa.array(at, pa.timestamp("us", "UTC")),
-        }
-    )
-
+from muntin.bench.data import auction_bids as bids
 
 # Which auctions have seen the most bids in the last period? The windows here, the ranking after them.
 Q5 = """

@@ -125,18 +125,19 @@ def shown(page: Path) -> str:
 # ---- the pages ----
 
 
-# The page about Spark shares the session of the tests on Spark, and so their worker.
+# The pages about Spark share the session of the tests on Spark, and so their worker.
 ON_SPARK = [pytest.mark.spark]
+SPARK = ("spark", "getting-started")
 
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(p, id=n, marks=ON_SPARK if p.stem == "spark" else []) for p, n in zip(PAGES, NAMES, strict=True)],
+    [pytest.param(p, id=n, marks=ON_SPARK if p.stem in SPARK else []) for p, n in zip(PAGES, NAMES, strict=True)],
 )
 def test_every_block_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    if page.stem == "spark":
+    if page.stem in SPARK:
         request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
     problem = ""

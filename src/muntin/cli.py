@@ -1,10 +1,12 @@
-"""The command line: `muntin demo`, `muntin run FILE.toml`."""
+"""The command line: `muntin demo`, `muntin run FILE.toml`, `muntin bench NAME`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import typer
+
+from muntin.errors import SpecError
 
 app = typer.Typer(help="Window aggregation over streams and tables.", no_args_is_help=True, add_completion=False)
 
@@ -49,3 +51,46 @@ def run(file: Path = typer.Argument(..., help="A pipeline in TOML: source, spec,
             run_pipeline(pipeline, spark)
     finally:
         spark.stop()
+
+
+@app.command()
+def bench(
+    names: list[str] = typer.Argument(None, help="Figures or tables; all figures where none is named."),
+    quick: bool = typer.Option(False, help="A small size: each figure takes less than a minute."),
+    out: Path = typer.Option(Path("bench"), help="Where result files and plots go."),
+    seed: int = typer.Option(7, help="What random data begin with."),
+    list_: bool = typer.Option(False, "--list", help="Only say which there are."),
+    report: Path = typer.Option(None, help="Write a page of all result files in --out, and measure nothing."),
+) -> None:
+    """Measure the papers' figures again: a result file, a plot, and a reading of each."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from muntin.bench.figures import FIGURES, TABLES, figure
+
+    console = Console()
+    if list_:
+        table = Table("name", "shows", box=None)
+        for name, shown in {**FIGURES, **TABLES}.items():
+            table.add_row(name, shown)
+        console.print(table)
+        return
+    if report is not None:
+        from muntin.bench.report import write_page
+
+        console.print(f"{write_page(out, report)} figures in {report}")
+        return
+    from muntin.bench.running import run_figure
+
+    try:
+        found = {name: None if name in TABLES else figure(name) for name in names or FIGURES}
+    except SpecError as error:
+        raise typer.BadParameter(str(error)) from None
+    for name, one in found.items():
+        if one is not None:
+            run_figure(one, quick, out, seed, console)
+            continue
+        from muntin.bench.__main__ import main as tables
+
+        sizes = ["--rows", "200000", "--rounds", "3", "--slices", "10000"] if quick else []
+        tables(["window" if name == "engine" else name, *sizes])

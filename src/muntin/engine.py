@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import importlib
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -21,7 +22,7 @@ from muntin.metrics import Held, Meter, Metrics
 from muntin.sources import Sources
 from muntin.spec import Spec
 from muntin.stores import asked_for
-from muntin.units import microseconds, moment
+from muntin.units import Measure, microseconds, moment
 from muntin.windows import Window
 
 if TYPE_CHECKING:
@@ -445,26 +446,35 @@ def _spanning() -> type[Engine]:
     return Spanning
 
 
-def _span_baseline(name: str) -> Callable[[], type[Engine]]:
+def _baseline(module: str, name: str) -> Callable[[], type[Engine]]:
     def found() -> type[Engine]:
-        from muntin.baselines import span_engines
-
-        made: type[Engine] = getattr(span_engines, name)
+        made: type[Engine] = getattr(importlib.import_module(f"muntin.baselines.{module}"), name)
         return made
 
     return found
 
 
-ENGINES: dict[str, Callable[[], type[Engine]]] = {"auto": _slicing, "slicing": _slicing, "reference": _reference}
-"""The engines by name, imported when first asked for."""
+ENGINES: dict[str, Callable[[], type[Engine]]] = {
+    "auto": _slicing,
+    "slicing": _slicing,
+    "reference": _reference,
+    "tuple_buffer": _baseline("engines", "TupleBuffer"),
+    "aggregate_tree": _baseline("engines", "AggregateTree"),
+    "aggregate_buckets": _baseline("engines", "AggregateBuckets"),
+    "tuple_buckets": _baseline("engines", "TupleBuckets"),
+    "panes": _baseline("slicers", "Panes"),
+    "pairs": _baseline("slicers", "Pairs"),
+    "cutty": _baseline("slicers", "Cutty"),
+}
+"""The engines by name, imported when first asked for; all but the first three are to compare with (papers 1 and 2)."""
 
 SPAN_ENGINES: dict[str, Callable[[], type[Engine]]] = {
     "auto": _spanning,
     "slicing": _spanning,
     "reference": _reference,
-    "aggregate_buckets": _span_baseline("AggregateBuckets"),
-    "tuple_buckets": _span_baseline("TupleBuckets"),
-    "sweeping": _span_baseline("Sweeping"),
+    "aggregate_buckets": _baseline("span_engines", "AggregateBuckets"),
+    "tuple_buckets": _baseline("span_engines", "TupleBuckets"),
+    "sweeping": _baseline("span_engines", "Sweeping"),
 }
 """The same for events with a duration, with the techniques that paper 3 compares with."""
 
@@ -522,4 +532,6 @@ def _class(engine: str, spec: Spec) -> type[Engine]:
     engines = ENGINES if spec.spans is None else SPAN_ENGINES
     if engine not in engines:
         raise SpecError(f"engine={engine!r} is unknown. {nearest(engine, engines)}")
+    if engine == "tuple_buffer" and any(query.window.measure is Measure.ROWS for query in spec.queries):
+        return _baseline("rows", "RowsBuffer")()
     return engines[engine]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -23,7 +24,7 @@ from muntin.bench.engine import WORKLOADS, measure
 from muntin.costs import measured
 
 
-def main() -> None:
+def main(given_words: Sequence[str] | None = None) -> None:
     """Measure the workloads whose names contain a word given, or all, and show them beside the floor."""
     parser = argparse.ArgumentParser(prog="python -m muntin.bench")
     parser.add_argument("words", nargs="*", help="run only workloads whose names contain one of these")
@@ -33,7 +34,7 @@ def main() -> None:
     parser.add_argument("--data", help="the folder of the Google cluster sample, for windows in time")
     parser.add_argument("--vehicles", type=float, default=0.5, help="new vehicles a second, about, for compression")
     parser.add_argument("--grid", action="store_true", help="of rolling only auto beside every fixed choice")
-    given = parser.parse_args()
+    given = parser.parse_args(given_words)
     console = Console()
     if not given.words or "compression" in given.words:
         compressed(console, given.vehicles)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,8 @@ from muntin.slicing.shown import slices_table
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.straight import Straight
 from muntin.slicing.texts import Forgetting
+from muntin.slicing.values import Interner
+from muntin.spec import Spec
 from muntin.starting import start_after
 from muntin.state.blob import pack, unpack
 from muntin.state.codecs import Codec
@@ -67,20 +70,24 @@ class Slicing(Engine):
 
     parts = 1
     """Among how many engines a budget of memory is divided."""
+    straight: ClassVar[bool] = True
+    """Whether rows may go from Arrow's buffers into cells (`muntin.slicing.straight`)."""
+    positions: ClassVar[bool] = True
+    """Whether windows in rows are combined from slices of positions."""
 
     def _begin(self, bound: Layout) -> None:
         self._bound = bound
         self._decoder = Decoder(bound)
         queries = list(enumerate(bound.queries))
         sliced = [i for i, query in queries if is_sliced(query.window)]
-        rows = [i for i, query in queries if is_rows(query.window)]
+        rows = [i for i, query in queries if self.positions and is_rows(query.window)]
         along = [i for i, query in queries if is_along(query, bound.spec.order is not None)]
         others = {i for i, _ in queries}.difference(sliced, rows, along)
         self._kept_queries = [
-            KeptQuery(i, query, kept_family(query, bound.spec)) for i, query in queries if i in others
+            KeptQuery(i, query, self._family(query, bound.spec)) for i, query in queries if i in others
         ]
         interners, how = self._decoder.interners, (self.store, self.final)
-        self._sliced = Sliced(bound, sliced, interners, how, self.updates) if sliced else None
+        self._sliced = self._over_slices(bound, sliced, interners, how) if sliced else None
         self._rows = RowsGroup(bound, rows, self.updates, self.final) if rows else None
         self._along = AlongGroup(bound, along, self.updates) if along else None
         keeping = [query.index for query in self._kept_queries]
@@ -92,7 +99,7 @@ class Slicing(Engine):
         self._began: tuple[float, int] | None = None
         self._results = Results(bound, self._decoder.keys)
         self._straight: Straight | None = None
-        if self._sliced is not None and len(sliced) == len(queries):
+        if self.straight and self._sliced is not None and len(sliced) == len(queries):
             straight = Straight(bound, self._decoder, self._sliced)
             self._straight = straight if straight.open else None
         self._forgetting = Forgetting(self._decoder.interners)
@@ -100,6 +107,16 @@ class Slicing(Engine):
         self._tell_starts()
         if self._sliced is not None and self._watermark is not None:  # it moved before the first batch came
             self._sliced.close(self._watermark, self._kept)
+
+    def _over_slices(
+        self, bound: Layout, queries: list[int], interners: Mapping[str, Interner], how: tuple[str, str]
+    ) -> Sliced:
+        """Queries over shared slices; engines to compare with slice otherwise."""
+        return Sliced(bound, queries, interners, how, self.updates)
+
+    def _family(self, query: BoundQuery, spec: Spec) -> KeptFamily:
+        """What finds the windows of a query among kept events."""
+        return kept_family(query, spec)
 
     def _tell_starts(self) -> None:
         """Queries that were added later are exact from a time on."""

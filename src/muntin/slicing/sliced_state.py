@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from muntin.slicing.slices import Slices
 from muntin.slicing.store import AggregateStore
 from muntin.slicing.texts import Texts
 from muntin.slicing.values import Interner
-from muntin.windows import Session
+from muntin.windows import Session, Window
 
 __all__ = ["SlicedState"]
 
@@ -57,7 +57,7 @@ class SlicedState:
         self.spans = has_sessions or not layout.spec.by
         """Whether each cell has the times of its first and last event; sessions need them. All slices have them."""
         self.fused: Fused = fused(self.bounds, spans=self.spans)
-        self.slicer = Slicer(windows)
+        self.slicer = self._slicer(windows)
         self.bare = is_bare([layout.queries[i] for i in queries], bool(layout.spec.by), layout.spec.time is None)
         """Whether all comes from kept events, so that cells would say nothing more: there are none."""
         self.slices = (BareSlices if self.bare else Slices)(self.slicer, self.fused, bool(layout.spec.by))
@@ -93,6 +93,10 @@ class SlicedState:
         self._touched: int | None = None
         self._reached: int | None = None
         self._keys = 1
+
+    def _slicer(self, windows: Sequence[Window]) -> Slicer:
+        """Where slices start and end."""
+        return Slicer(windows)
 
     def _holding(self, at: int) -> list[npt.NDArray[Any]]:
         """Where a column of partials stands; its values may change, so what was combined from them is forgotten."""

@@ -52,14 +52,22 @@ class Tree:
         """Events came at some times; `low` and `high` are the smallest and largest of them, or lie further out."""
         if not self._current:
             return  # it begins anew, with everything marked, when it is asked
-        from muntin.kernels.marking import mark_each, mark_range
+        from muntin.kernels.marking import mark_each
 
         starts, number = self._slices.starts, self._slices.number
         first, last = (starts.searchsorted((low, high), "right") - 1 + number).tolist()
         if last - first <= SPREAD * len(times):
-            mark_range(first, last, self._off, self._hull, self._dirty)
+            self.mark(first, last)
         else:
             mark_each(starts.searchsorted(times, "right") - 1 + number, self._off, self._hull, self._dirty)
+
+    def mark(self, first: int, last: int) -> None:
+        """Slices changed, from one running number to another, both included."""
+        if not self._current:
+            return
+        from muntin.kernels.marking import mark_range
+
+        mark_range(first, last, self._off, self._hull, self._dirty)
 
     def forget(self) -> None:
         """Begin anew when asked next."""

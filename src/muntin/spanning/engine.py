@@ -50,6 +50,8 @@ class Spanning(Engine):
 
     technique: ClassVar[str] = "slicing"
     """How windows known in advance are computed; engines to compare with have others."""
+    sessions: ClassVar[type[SpanSessions]] = SpanSessions
+    """How sessions are found."""
 
     def _begin(self, bound: Layout) -> None:
         self._bound = bound
@@ -59,7 +61,7 @@ class Spanning(Engine):
         interners = self._decoder.interners
         self._fixed = FixedSpans(bound, others, interners, self.updates, self.technique) if others else None
         revises = self.updates or bound.spec.lateness > 0
-        self._sessions = [SpanSessions(i, bound.queries[i], bound.spec.lateness, revises) for i in sessions]
+        self._sessions = [self.sessions(i, bound.queries[i], bound.spec.lateness, revises) for i in sessions]
         # One bit for windows known in advance, and one for each session query.
         self._keeps = bool(sessions) or (self._fixed is not None and bool(self._fixed.kept))
         rule = bound.spec.compression

@@ -29,6 +29,7 @@ from muntin.spanning.edges import Edges
 from muntin.spanning.kept import Found, found_in, kept_values, valid_counts
 from muntin.spanning.ring import fits
 from muntin.spanning.techniques import Technique, technique
+from muntin.spans import Spans
 from muntin.windows import ContextFreeWindow
 
 __all__ = ["FixedSpans"]
@@ -46,7 +47,6 @@ class FixedSpans:
         self, layout: Layout, queries: list[int], interners: Mapping[str, Interner], updates: bool, named: str
     ) -> None:
         spec = layout.spec
-        assert spec.spans is not None
         self._lateness = spec.lateness
         self._revises = updates or spec.lateness > 0
         self.texts = Texts((b for i in queries for b in layout.queries[i].aggregates.values()), interners)
@@ -63,10 +63,11 @@ class FixedSpans:
         self.groups: list[FixedGroup] = [group for shape in found for group in groups_of(shape)]
         self.kept: list[str] = [name for group in self.groups for name in group.kept]
         windows = [bound.window for group in self.groups for _, bound in group.members]
+        spans = Spans("", "") if spec.spans is None else spec.spans  # a point is a span of no length
         plain = fits(self.fused) and not self.texts.columns  # on a circular array no ranks are looked up
-        if named == "slicing" and (plain or spec.spans.technique == "sweeping"):
+        if named == "slicing" and (plain or spans.technique == "sweeping"):
             named = "auto"
-        self.cells: Technique = technique(named, self.fused, Edges(Slicer(windows)), spec.spans, windows)
+        self.cells: Technique = technique(named, self.fused, Edges(Slicer(windows)), spans, windows)
         pairs = zip(self.bounds, self.fused.places, strict=True)
         self.texts.watch(pairs, lambda at: self.cells.held(at))
         self._ordered = any(bound.aggregate.timed for bound in self.bounds)

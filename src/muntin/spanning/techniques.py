@@ -101,14 +101,28 @@ def _sweeping(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window
     return Sweep(fused, edges, spans, windows)
 
 
+def _tuple_buffer(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+    from muntin.baselines.tuples import TupleBuffer
+
+    return TupleBuffer(fused, edges)
+
+
+def _aggregate_tree(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+    from muntin.baselines.tuples import AggregateTree
+
+    return AggregateTree(fused, edges)
+
+
 TECHNIQUES: dict[str, Make] = {
     "slicing": _slicing,
     "auto": _auto,
     "aggregate_buckets": _aggregate_buckets,
     "tuple_buckets": _tuple_buckets,
     "sweeping": _sweeping,
+    "tuple_buffer": _tuple_buffer,
+    "aggregate_tree": _aggregate_tree,
 }
-"""The techniques by name, imported when first asked for."""
+"""The techniques by name, imported when first asked for; the last two are for events at one time only."""
 
 
 def technique(name: str, fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:

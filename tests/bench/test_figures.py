@@ -1,0 +1,132 @@
+"""Every figure runs at a tiny size, with all its series, a reading and a plot; result files make a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from muntin.bench.data import (
+    FOOTBALL_DISTINCT,
+    MACHINE_DISTINCT,
+    auction_bids,
+    calls,
+    cluster_trace,
+    football,
+    linear_road,
+    machines,
+)
+from muntin.bench.figure import Run
+from muntin.bench.figures import FIGURES, TABLES, figure
+from muntin.bench.plots import draw
+from muntin.bench.report import write_page
+from muntin.bench.results import write
+from muntin.bench.running import measured
+from muntin.cli import app
+
+
+@pytest.mark.parametrize("name", list(FIGURES))
+def test_a_figure_runs_and_is_drawn_and_read(name: str, tmp_path: Path) -> None:
+    run = Run(quick=True, seed=1, scale=0.02)
+    found = measured(figure(name), run)
+    assert found["figure"] == name
+    panels = {panel["name"] for panel in found["panels"]}
+    assert {point["panel"] for point in found["points"]} == panels
+    assert all(math.isfinite(point["y"]) and point["y"] > 0 for point in found["points"])
+    for panel in panels:  # every series has as many places as the first
+        places = [set(run.of(panel, series)) for series in run.series(panel)]
+        assert all(place == places[0] for place in places)
+    assert found["shown"].endswith(".")
+    assert found["seen"].endswith(".")
+    path = write(found, tmp_path)
+    assert json.loads(path.read_text())["machine"]["cores"] >= 1
+    for file in draw(found, tmp_path):
+        assert file.stat().st_size > 5_000
+    page = tmp_path / "results.md"
+    assert write_page(tmp_path, page) == 1
+    assert found["seen"] in page.read_text()
+    assert f"]({name}.svg)" in page.read_text()
+
+
+def test_the_command_lists_and_refuses() -> None:
+    listed = CliRunner().invoke(app, ["bench", "--list"])
+    assert listed.exit_code == 0
+    assert all(name in listed.stdout for name in [*FIGURES, *TABLES])
+    refused = CliRunner().invoke(app, ["bench", "fig88"])
+    assert refused.exit_code != 0
+    assert "fig8" in refused.output
+
+
+@pytest.mark.parametrize("made", [football, machines])
+def test_streams_are_as_published(made: object) -> None:
+    assert callable(made)
+    table = made(1_200_000, share=0.2, delay=2.0, seed=3)
+    times = table["ts"].cast("int64").to_numpy()
+    # Paper 1, section 6.1 and 6.2.2: five gaps a minute, one tuple in five out of order by up to two seconds.
+    newest = np.maximum.accumulate(times)
+    behind = newest - times
+    assert behind.max() <= 2_000_000
+    assert 0.15 < np.mean(behind > 0) < 0.25
+    gaps = np.count_nonzero(np.diff(np.sort(times)) > 1_000_000)
+    assert gaps / (times.max() / 60e6) == pytest.approx(5, abs=1)
+    distinct = len(np.unique(table["value"].to_numpy()))
+    assert distinct == MACHINE_DISTINCT if made is machines else 0.8 * FOOTBALL_DISTINCT < distinct <= FOOTBALL_DISTINCT
+
+
+def test_bids_are_as_published() -> None:
+    table = auction_bids(500_000, seed=2)
+    auction, bidder, price = (table[name].to_numpy() for name in ("auction", "bidder", "price"))
+    assert table.num_rows == 500_000 * 46 // 50
+    newest = np.arange(500_000)[np.arange(500_000) % 50 >= 4] // 50
+    assert np.mean(auction - 1_000 == (newest * 3 + 2) // 100 * 100) == pytest.approx(0.5, abs=0.02)
+    assert np.mean(bidder - 1_000 == newest // 100 * 100 + 1) == pytest.approx(0.75, abs=0.02)
+    assert np.percentile(np.log10(price), [0, 50, 100]) == pytest.approx([2, 5, 8], abs=0.02)
+
+
+def test_calls_are_as_published() -> None:
+    table = calls(200_000, rate=1_000, seed=2)
+    start, end = table["start"].to_numpy(), table["end"].to_numpy()
+    length = (end - start) / 1e6
+    assert 0 <= length.min() <= length.max() <= 7_200
+    assert np.mean(length == 0) == pytest.approx(0.125, abs=0.01)
+    long = length[length > 15]  # few of the failed ones are as long
+    assert np.median(long) == pytest.approx(82, rel=0.15)  # of the two log-normals together
+    assert len(start) == 200_000
+    rate = len(start) / (start.max() - start.min()) * 1e6
+    assert rate == pytest.approx(1_000, rel=0.05)
+    _, counts = np.unique(table["cell"].to_numpy(), return_counts=True)
+    assert counts[0] / counts[9] == pytest.approx(10, rel=0.2)  # Zipf: the first is ten times as frequent as the tenth
+
+
+def test_vehicles_and_tasks_are_as_published() -> None:
+    reports = linear_road(1_200)
+    ts, vehicle, speed = (reports[name].to_numpy() for name in ("ts", "vehicle", "speed"))
+    one = np.sort(ts[vehicle == vehicle[0]])
+    assert set(np.diff(one)) == {30_000_000}  # every 30 s
+    assert 0 <= speed.min() <= speed.max() <= 100
+    seconds = cluster_trace(17_000)["ts"].cast("int64").to_numpy() // 1_000_000
+    _, per_second = np.unique(seconds, return_counts=True)
+    assert np.median(per_second) == pytest.approx(
+        10, abs=6
+    )  # in bursts: the median second has 10, some many times more
+    assert per_second.max() > 20 * np.median(per_second)
+
+
+def test_every_technique_has_a_card() -> None:
+    from muntin.engine import ENGINES, SPAN_ENGINES
+    from muntin.final import CARDS
+    from muntin.state.codecs import CODECS
+    from muntin.state.encodings import ENCODINGS
+
+    page = (Path(__file__).parents[2] / "docs" / "techniques.md").read_text(encoding="utf-8")
+    firsts = {
+        name.strip("`")
+        for line in page.splitlines()
+        if line.startswith("| `")
+        for name in line[2:].split(" |")[0].split(", ")
+    }
+    assert {*ENGINES, *SPAN_ENGINES, "lazy", "eager", *CARDS, *CODECS, *ENCODINGS} == firsts
