@@ -187,3 +187,22 @@ def test_a_running_engine_tells_what_splits_cost(threads: int) -> None:
         assert "w: slices of " in line
         assert int(line.split(" splits")[0].split()[-1].replace(",", "")) > 0
         assert "ns to aggregate an event" in line
+
+
+def test_what_compress_does_to_a_spec() -> None:
+    spec = mt.over("ts", by="car").window("w", mt.tumbling("1 hour"), all=mt.collect("x"))
+    told = spec.compress("1 minute").explain()
+    assert "Compressed: the kept events of a key, when it got none for 1 minute of event time (D)" in told
+    assert "Warning: the windows" not in told
+    assert "Not compressed" not in told
+    more = spec.window("f", mt.frame("fast"), n=mt.count()).window("m", mt.tumbling("1 s"), mid=mt.median("x"))
+    told = more.compress(0, codec="zstd:3", lossy=0.5).explain()
+    assert "at the end of every step (D = 0), many keys at a time in columns, with zstd:3" in told
+    assert "Warning: the windows of f are found among the events of all keys" in told
+    assert "Not compressed in memory: sorted values of slices." in told
+    assert "lossy= states" in told
+    assert (
+        "No events are kept: memory("
+        in spec.without("w").window("n", mt.tumbling("1 s"), n=mt.count()).memory("1 GiB").explain()
+    )
+    assert "D is moved" in spec.target(latency="10 ms").explain()
