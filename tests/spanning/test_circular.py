@@ -139,7 +139,24 @@ def test_an_event_costs_the_same_whatever_its_length() -> None:
     assert table["top"].to_pylist()[3_000] == 5
     engine = spec.engine(watermark="manual")
     engine.push({"start": [0, 100], "end": [40_000, 40_500], "x": [3, 4]})
-    assert "up to 2,048 slices" in engine.explain()
+    assert "levels of minima and maxima now: 12" in engine.explain()
     begins = np.arange(-40, 40_500, 10)
     expected = (begins < 40_000).astype(int) + (begins + 50 > 100)
     assert engine.flush()["n"].to_pylist() == expected.tolist()
+
+
+def test_levels_for_a_long_event_go_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ring, "LOOKS", 4)
+    spec = mt.over(span=("start", "end"), postpone="4 ms").window(
+        "w", mt.tumbling("1 us"), n=mt.count(), top=mt.max("x")
+    )
+    engine, buckets = spec.engine(), spec.engine(engine="aggregate_buckets")
+    most = 0
+    for at in range(0, 16_000, 1_000):
+        end = np.arange(at, at + 1_000, 2)
+        rows = {"start": end - np.where(end == 5_000, 3_500, 1), "end": end, "x": end % 7}
+        assert rows_of(engine.push(rows)) == rows_of(buckets.push(rows))
+        most = max(most, engine.nbytes)
+    assert "levels of minima and maxima now: 1" in engine.explain()  # 12 for a while
+    assert engine.nbytes < most / 2
+    assert rows_of(engine.flush()) == rows_of(buckets.flush())

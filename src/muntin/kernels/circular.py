@@ -26,6 +26,18 @@ _BOOLS = types.Array(types.boolean, 1, "C", readonly=True)
 _RUNS = (_INTS, _INTS, _INTS, _INTS, _i64, _i64)
 
 
+@njit(_i64(_i64, _i64, types.float64), nogil=True, error_model="numpy", inline="always")
+def _floored(far, step, inverse):  # type: ignore[no-untyped-def]
+    """How many steps there are in a time: a product, corrected, takes a third of the time of a division."""
+    q = np.int64(far * inverse)
+    rest = far - q * step
+    if rest < 0:
+        q -= 1
+    elif rest >= step:
+        q += 1
+    return q
+
+
 @njit(_i64(_INTS, _INTS, _INTS, _i64, _i64, _i64, _i64, *[_INTS_OUT] * 4), cache=True, nogil=True,
       error_model="numpy")  # fmt: skip
 def located_even(start, end, key, origin, step, first, base, a, b, owner, offsets):  # type: ignore[no-untyped-def]
@@ -48,23 +60,10 @@ def located_even(start, end, key, origin, step, first, base, a, b, owner, offset
             a[runs], b[runs], b_high = 0, -1, b_low
             runs += 1
             continue
-        # A product and a correction take a third of the time of a division, and of a look into a table that misses.
-        far = last - origin
-        q = np.int64(far * inverse)
-        rest = far - q * step
-        if rest < 0:
-            q -= 1
-        elif rest >= step:
-            q += 1
+        q = _floored(last - origin, step, inverse)
         b[runs], b_low = q + base, origin + q * step
         b_high = b_low + step
-        far = max(begin, low) - origin
-        q = np.int64(far * inverse)
-        rest = far - q * step
-        if rest < 0:
-            q -= 1
-        elif rest >= step:
-            q += 1
+        q = _floored(max(begin, low) - origin, step, inverse)
         a[runs], a_low = q + base, origin + q * step
         a_high = a_low + step
         if q == first:

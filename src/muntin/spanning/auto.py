@@ -177,7 +177,7 @@ class Auto:
         if self._went["array"]:
             lines.append(
                 f"{self._went['array']:,} events went onto a circular array: an event costs the same whatever its "
-                f"length; minima and maxima over stretches of up to {1 << (self._ring.levels - 1):,} slices"
+                f"length; levels of minima and maxima now: {self._ring.levels}"
             )
         if self._went["sweep"]:
             lines.append(f"{self._went['sweep']:,} events were swept: most slices were empty")
