@@ -28,7 +28,7 @@ def slid(
     """Rows a to b of cells as one, for each window; of key k of window w in row `w * keys + k`.
 
     A window that goes back, or has nothing in common with the one before, begins anew. Row r holds key k in cell
-    `r * stride + k`.
+    `r * stride + k`. Where partials are subtracted, the times of the first and last event of a window are not told.
 
     >>> import muntin as mt, pyarrow as pa
     >>> from muntin.fused import fused

@@ -77,6 +77,12 @@ def test_windows_in_rows_are_those_of_the_reference(
     check(final, spec_of("rows", sizes, every, True, 0, True), cuts, seed)
 
 
+@pytest.mark.parametrize("final", FINALS)
+def test_windows_in_rows_begin_where_their_first_event_is(final: str) -> None:
+    """The first event leaves a window with each step: so its time cannot be kept from the window before."""
+    check(final, spec_of("rows", [2], 1, True, 0, True), [70], 0)
+
+
 def test_windows_in_rows_go_in_blocks_where_that_takes_less() -> None:
     a = np.concatenate([np.arange(100), np.arange(500, 600)])  # two keys, windows of 64 slices, one with each
     cells = fused([mt.mean("x").bind([pa.float64()])], spans=False)

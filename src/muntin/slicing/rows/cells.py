@@ -163,7 +163,11 @@ class Cells:
         final = self._final if self._final != "auto" else chosen_for_rows(a, b, self.fused, self._corrected)
         if final == "rescan":
             return merged(self.fused, self.state, a[order], b[order])
-        return [column[order] for column in slid(self.fused, final, a, b, self.state)]
+        state = self.state
+        found = slid(self.fused, final, a, b, state)
+        if final == "subtract_on_evict":  # the time of a first event that left cannot be subtracted
+            found[FIRST], found[LAST] = state[FIRST][a], state[LAST][b - 1]
+        return [column[order] for column in found]
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds, and which columns are whose."""
