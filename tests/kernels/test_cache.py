@@ -104,7 +104,7 @@ def test_four_processes_at_once(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(1, 20))
-def test_a_first_compile_that_is_killed_leaves_nothing_that_hurts(tmp_path: Path, seed: int) -> None:
+def test_a_first_compile_that_is_killed_leaves_nothing_that_hurts(run: Run, tmp_path: Path, seed: int) -> None:
     folder = tmp_path / "muntin"
     process = start(folder)
     while not list(folder.glob("*.py")) and process.poll() is None:
