@@ -139,7 +139,8 @@ def chosen_for_values(shape: Shape, group: str, worst: bool) -> Choice:
         # Only blocks take the head of a slide: for the others slides are cut where windows end.
         cuts = 1 if final in ("blocks", "rescan") else shape.every // math.gcd(shape.window, shape.every)
         windows, slides = shape.windows * cuts, shape.window / shape.every * cuts
-        terms = plain_terms(final, shape.values, windows, slides, shape.every == cuts and not shape.timed)
+        single, head = shape.every == cuts and not shape.timed, shape.window % shape.every > 0
+        terms = plain_terms(final, shape.values, windows, slides, single, head)
         costs[final] = predicted(group, final, terms)
     return _cheapest(costs, shape)
 

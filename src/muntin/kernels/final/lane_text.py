@@ -97,15 +97,20 @@ def halved(a, b):
 
 
 @njit(**INNER)
-def eight(x, lo, size, every, room):
-    for k in range(u(8)):
-        store(room, k * u(8), vector(x, lo, lo + size))
-        lo += every
+def folded(room):
     a = halved(load(room, u(0), Z), load(room, u(8), Z))
     b = halved(load(room, u(16), Z), load(room, u(24), Z))
     c = halved(load(room, u(32), Z), load(room, u(40), Z))
     d = halved(load(room, u(48), Z), load(room, u(56), Z))
     return halved(halved(a, b), halved(c, d))
+
+
+@njit(**INNER)
+def eight(x, lo, size, every, room):
+    for k in range(u(8)):
+        store(room, k * u(8), vector(x, lo, lo + size))
+        lo += every
+    return folded(room)
 
 
 @njit(**INNER)

@@ -24,10 +24,17 @@ def slides(op: Op) -> str:
         lo = i * every
         many = i + u(8) <= count
         if many and rest >= u(8) and (head == u(0) or head >= u(8)):
-            v = eight(x, lo + head, rest, every, room)
-            if head != u(0):
-                h = eight(x, lo, head, every, room)
-                v = combine(h, v)
+            if head == u(0):
+                v = eight(x, lo, every, every, room)
+            else:
+                # Heads and rests in turn, as they lie: eight of the one and then of the other took four times as long
+                # from memory (float64, windows of 1,000 values every 64).
+                for k in range(u(8)):
+                    store(aside, k * u(8), vector(x, lo, lo + head))
+                    store(room, k * u(8), vector(x, lo + head, lo + every))
+                    lo += every
+                h = folded(aside)
+                v = combine(h, folded(room))
                 store(aside, u(0), h)
                 for k in range(u(8)):
                     if i + k >= first:
