@@ -17,9 +17,14 @@ import pytest
 
 import muntin as mt
 from tests.conftest import ROOT, Tally
-from tests.reliability.sizes import seeds
+from tests.reliability.sizes import SOAK, seeds
 from tests.spark.logs import WINDOWS, Folder, cut, table
 from tests.spark.test_restart import NOW, check, start
+
+# Short ones are in `test_restart`; these wait for their first whole run. In the only try so far (on a load of
+# 12) one of the four queries that the driver starts at once never ran its first batch, while the others went on: not
+# yet understood, and to be looked into before these are called tests.
+pytestmark = [pytest.mark.soak, pytest.mark.skipif(not SOAK, reason="in `make soak` only")]
 
 BATCHES = 6
 TOGETHER = 2  # streams of each kind that one driver runs when it is killed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -69,32 +68,6 @@ def test_two_queries_on_one_checkpoint(spark: Any, tmp_path: Path) -> None:
         wait_for(lambda: committed(tmp_path) >= len(batches), second)
     finally:
         second.stop()
-    ends(spark, folder, tmp_path, batches)
-
-
-def test_a_checkpoint_that_cannot_be_written(spark: Any, tmp_path: Path) -> None:
-    """A folder lies where the next batch is to be noted: also for root, whom no mode stops."""
-    batches, folder = begun(spark, tmp_path, 3)
-    offsets = tmp_path / "checkpoint" / "offsets"
-    number = 1 + max(int(file.name) for file in offsets.iterdir() if file.name.isdigit())
-    (offsets / str(number)).mkdir()
-    (offsets / str(number) / "in the way").touch()
-    assert fails(spark, folder, tmp_path)
-    shutil.rmtree(offsets / str(number))
-    ends(spark, folder, tmp_path, batches)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_checkpoint_that_is_read_only(spark: Any, tmp_path: Path) -> None:
-    batches, folder = begun(spark, tmp_path, 4)
-    folders = [tmp_path / "checkpoint", *(f for f in (tmp_path / "checkpoint").rglob("*") if f.is_dir())]
-    for place in folders:
-        place.chmod(0o500)
-    try:
-        assert fails(spark, folder, tmp_path)
-    finally:
-        for place in folders:
-            place.chmod(0o700)
     ends(spark, folder, tmp_path, batches)
 
 
