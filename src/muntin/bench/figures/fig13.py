@@ -62,9 +62,8 @@ def read(run: Run) -> str:
         f"Here algebraic and distributive aggregates in time take {millions(plain[low])} ({low}) to "
         f"{millions(plain[high])} ({high}) and the median {millions(time['median'])}; in rows sum takes "
         f"{millions(rows['sum'])}, max {rows['max'] / rows['sum']:.2f} of that, the sum without invert {invert:.2f} "
-        f"of it, and the median {millions(rows['median'])}. Where a slice lost tuples and cannot subtract, only this "
-        "slice is aggregated anew, once for a batch and not for each tuple, so that a missing invert costs less than "
-        "in the paper."
+        f"of it, and the median {millions(rows['median'])}. A slice that lost tuples and cannot subtract is "
+        "aggregated anew once for a batch here, in the paper for each tuple."
     )
 
 

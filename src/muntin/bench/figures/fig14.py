@@ -35,8 +35,7 @@ def read(run: Run) -> str:
     return (
         f"Here slicing takes {millions(slicing[few])} with few and {millions(slicing[many])} with many distinct "
         f"values, {times(slicing[few] / buffer[few])} and {times(slicing[many] / buffer[many])} what the tuple buffer "
-        "takes. Few values help more than in the paper, since runs with their lengths are merged as columns; both "
-        "other techniques sort the same kept tuples for every window, so that they differ little."
+        "takes. Both other techniques sort the same kept tuples for every window."
     )
 
 

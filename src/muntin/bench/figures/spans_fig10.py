@@ -44,7 +44,7 @@ def read(run: Run) -> str:
             f"with {panel} chronons single-level slicing keeps {kept:.2f} of its rate from events of {short:,} to "
             f"{long:,}, and slicing as it chooses takes so many times the events of others there: {shown}"
         )
-    return f"Here, {'; '.join(parts)}. Sweeping sorts a batch at once here, and so is closer than in the paper."
+    return f"Here, {'; '.join(parts)}."
 
 
 FIGURE = Figure(
