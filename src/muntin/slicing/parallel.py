@@ -86,9 +86,13 @@ class Parallel(Engine):
         if not table.num_rows:
             return table
         table = table.sort_by("start")
-        # Each part has the events of its own keys: a slice is that of all of them.
-        whole = table.group_by("start", use_threads=False).aggregate([("first", "min"), ("last", "max")])
-        at = pc.index_in(table["start"], whole["start"])
+        # Each part has the events of its own keys: a slice is that of all of them. Where one held events when a window
+        # was added, it stays whole, and other parts may cut there: slices of other ends are others.
+        starts, ends = (table[name].cast(pa.int64()).to_numpy() for name in ("start", "end"))
+        _, at = np.unique(np.stack([starts, ends]), axis=1, return_inverse=True)
+        table = table.append_column("which", pa.array(at.ravel()))
+        whole = table.group_by("which", use_threads=False).aggregate([("first", "min"), ("last", "max")])
+        at, table = pc.index_in(table["which"], whole["which"]), table.drop_columns("which")
         for name, found in (("first", "first_min"), ("last", "last_max")):
             place = table.schema.get_field_index(name)
             table = table.set_column(place, table.schema.field(place), whole[found].take(at))
