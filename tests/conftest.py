@@ -17,7 +17,7 @@ from xdist.scheduler import LoadScopeScheduling
 # No deadlines: on a busy machine, or where a kernel is compiled first, an example takes as long as it takes.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("new", deadline=None)
-# Numba and Hypothesis make a great many objects that live: so garbage is looked for seldom (what that saves was not measured).
+# Numba and Hypothesis make many objects that live, so garbage is looked for seldom (the gain was not measured).
 gc.set_threshold(50_000, 20, 50)
 settings.load_profile("new" if os.environ.get("MUNTIN_SOAK") else "same")
 
