@@ -21,9 +21,9 @@ from tests.reliability.sizes import SOAK, seeds
 from tests.spark.logs import WINDOWS, Folder, cut, table
 from tests.spark.test_restart import NOW, check, start
 
-# Short ones are in `test_restart`; these wait for their first whole run. In the only try so far (on a load of
-# 12) one of the four queries that the driver starts at once never ran its first batch, while the others went on: not
-# yet understood, and to be looked into before these are called tests.
+# Short ones are in `test_restart`; these wait for their first whole run. On a quiet machine the first seeds passed; in
+# a try before, on a load of 12, one of the four queries that the driver starts at once had not run its first batch
+# when the time was up, while the others went on: not yet understood.
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(not SOAK, reason="in `make soak` only")]
 
 BATCHES = 6
