@@ -20,6 +20,7 @@ from muntin.layout import Layout, layout
 from muntin.metrics import Held, Meter, Metrics
 from muntin.sources import Sources, check_sources
 from muntin.spec import Spec
+from muntin.state.codecs import Codec
 from muntin.units import microseconds, moment
 from muntin.windows import Window
 
@@ -42,6 +43,9 @@ class Engine(ABC):
     >>> engine.push({"ts": [0, 1]}).num_rows, engine.advance(1_000_000).column("n").to_pylist()
     (0, [2])
     """
+
+    packing: Codec | Literal["auto"] | None = None
+    """What snapshots are packed with where the spec does not compress."""
 
     def __init__(
         self,
@@ -199,6 +203,12 @@ class Engine(ABC):
     def _measured(self) -> list[str]:
         """What was measured, a line each."""
         return []
+
+    @property
+    def _codec(self) -> Codec | Literal["auto"] | None:
+        """The codec of snapshots."""
+        rule = self.spec.compression
+        return self.packing if rule is None else rule.for_states
 
     def snapshot(self) -> bytes:
         """The state as bytes, for `restore`; only engines for use have it."""

@@ -11,7 +11,7 @@ import copy
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,6 @@ from muntin.slicing.values import Interner
 from muntin.spec import Spec
 from muntin.starting import start_after
 from muntin.state.blob import pack, unpack
-from muntin.state.codecs import Codec
 from muntin.state.understood import understood
 from muntin.state.written import check_over, over_of, shown, written
 
@@ -161,12 +160,6 @@ class Slicing(Engine):
 
     def _held(self) -> Held:
         return sum((store.compressed() for store in self._kept.cold), Held()) if self._layout is not None else Held()
-
-    @property
-    def _codec(self) -> Codec | Literal["auto"] | None:
-        """The codec of snapshots."""
-        rule = self.spec.compression
-        return None if rule is None else rule.for_states
 
     def slices(self) -> pa.Table:
         """The slices that hold events: start, end, the times of their first and last event, and the number of events.

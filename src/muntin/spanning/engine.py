@@ -191,8 +191,7 @@ class Spanning(Engine):
         [3]
         """
         self._check_whole("snapshot")
-        rule = self.spec.compression
-        data = pack(self._dump(), None if rule is None else rule.for_states)
+        data = pack(self._dump(), self._codec)
         if self._layout is not None:
             self._kept.settle(self._watermark)  # what was opened for it is compressed again
         return data
