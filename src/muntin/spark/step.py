@@ -23,7 +23,7 @@ COMPRESSION = ("compressions", "decompressions", "bytes_compressed", "bytes_open
 
 
 # Columns in as few bytes as they need: every byte of a snapshot goes through checksums, copies and Spark's store. A
-# million kept rows take 5 MB in 16 ms of CPU instead of 24 MB in 31. With LZ4, which `compress` may ask for, 4 MB in 19.
+# million kept rows take 5 MB in 16 ms of CPU instead of 24 MB in 31. With LZ4, as with `compress`, 4 MB in 19.
 _PACKING = Codec("none")
 
 
