@@ -53,44 +53,52 @@ def run(file: Path = typer.Argument(..., help="A pipeline in TOML: source, spec,
         spark.stop()
 
 
+SIZES = (
+    "The size: quick ones take less than a minute. Else a figure that is named is full, and of all of them each has "
+    "the size that fits a run of some minutes."
+)
+
+
 @app.command()
 def bench(
     names: list[str] = typer.Argument(None, help="Figures or tables; all figures where none is named."),
-    quick: bool = typer.Option(False, help="A small size: each figure takes less than a minute."),
+    quick: bool = typer.Option(None, "--quick/--full", help=SIZES, show_default=False),
     out: Path = typer.Option(Path("bench"), help="Where result files and plots go."),
     seed: int = typer.Option(7, help="What random data begin with."),
     list_: bool = typer.Option(False, "--list", help="Only say which there are."),
-    report: Path = typer.Option(None, help="Write a page of all result files in --out, and measure nothing."),
+    report: Path = typer.Option(None, help="Then write a page of all result files in --out."),
+    measure: bool = typer.Option(True, help="Measure; without, only the page is written anew."),
 ) -> None:
     """Measure the papers' figures again: a result file, a plot, and a reading of each."""
     from rich.console import Console
     from rich.table import Table
 
-    from muntin.bench.figures import FIGURES, TABLES, figure
+    from muntin.bench.figures import FIGURES, MISSING, TABLES, figure
 
     console = Console()
     if list_:
         table = Table("name", "shows", box=None)
         for name, shown in {**FIGURES, **TABLES}.items():
             table.add_row(name, shown)
+        for name, shown in MISSING.items():
+            table.add_row(name, f"{shown}: needs hardware counters")
         console.print(table)
         return
-    if report is not None:
-        from muntin.bench.report import write_page
-
-        console.print(f"{write_page(out, report)} figures in {report}")
-        return
+    from muntin.bench.report import write_page
     from muntin.bench.running import run_figure
 
     try:
-        found = {name: None if name in TABLES else figure(name) for name in names or FIGURES}
+        found = {name: None if name in TABLES else figure(name) for name in names or (FIGURES if measure else ())}
     except SpecError as error:
         raise typer.BadParameter(str(error)) from None
     for name, one in found.items():
         if one is not None:
-            run_figure(one, quick, out, seed, console)
+            small = (not one.full if not names else False) if quick is None else quick
+            run_figure(one, small, out, seed, console)
             continue
         from muntin.bench.__main__ import main as tables
 
         sizes = ["--rows", "200000", "--rounds", "3", "--slices", "10000"] if quick else []
         tables(["window" if name == "engine" else name, *sizes])
+    if report is not None:
+        console.print(f"{write_page(out, report)} figures in {report}")
