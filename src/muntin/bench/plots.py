@@ -36,6 +36,8 @@ def draw(found: dict[str, Any], folder: Path) -> list[Path]:
             here = [point for point in points(found) if point.panel == panel["name"]]
             DRAWN[panel["kind"]](place, here)
             _axes(place, panel)
+            if panel["kind"] == "lines":
+                _ticks(place, sorted({float(point.x) for point in here}))
         figure.suptitle(f"{found['title']} ({found['size']})")
         files = [folder / f"{found['figure']}.{kind}" for kind in ("png", "svg")]
         for file in files:
@@ -82,6 +84,25 @@ def _dots(place: Any, here: list[Point]) -> None:
         at = _style(name, names)
         some = [(point.x, point.y) for point in here if point.series == name]
         place.scatter(*zip(*some, strict=True), label=name, color=COLOURS[at], marker=MARKERS[at], s=45)
+
+
+def _ticks(place: Any, places: list[float]) -> None:
+    """Where there are few places, they are the ticks: a logarithmic axis would have its own between them."""
+    if len(places) <= 6:
+        place.set_xticks(places, [short(x) for x in places])
+        place.set_xticks([], minor=True)
+
+
+def short(x: float) -> str:
+    """A number in few letters.
+
+    >>> short(0.25), short(1_000), short(2_097_152), short(0.0957)
+    ('0.25', '1k', '2.1M', '0.096')
+    """
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if x >= unit:
+            return f"{x / unit:.2g}{name}" if x < 100 * unit else f"{x / unit:.0f}{name}"
+    return f"{x:.2g}" if x < 100 else f"{x:.0f}"
 
 
 DRAWN = {"lines": _lines, "bars": _bars, "dots": _dots}

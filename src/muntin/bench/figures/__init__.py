@@ -50,8 +50,8 @@ MISSING: dict[str, str] = {
     "hammer-fig12": "the same for tumbling windows (paper 4, Figure 12)",
 }
 COUNTERS = (
-    "Muntin does not read them, and virtual machines mostly have none. With `perf` and its counters run "
-    "`perf stat --topdown -- python -m muntin.bench rolling`."
+    "Muntin does not read them, and virtual machines mostly have none; where they are, `perf stat` reads them, run "
+    "around `python -m muntin.bench rolling`."
 )
 """Figures that are read off hardware counters, which no public API of Python reads: they are not measured."""
 

@@ -16,7 +16,7 @@ def read(run: Run) -> str:
         if after == NONE:
             continue
         kept = {rate: run.of("throughput", rate)[after] / run.of("throughput", rate)[NONE] for rate in (low, high)}
-        parts.append(f"D = {after} {kept[low]:.2f} and {kept[high]:.2f}")
+        parts.append(f"D = {after}: {kept[low]:.2f} and {kept[high]:.2f}")
     waits = run.of("latency", RATED[1 / 2])
     slowest = max(waits, key=lambda after: waits[after])
     return (

@@ -19,7 +19,8 @@ def read(run: Run) -> str:
         f"Here the highest rate compresses {done['1 min']:,.0f} times with D = 1 min, {done['15 s']:,.0f} with 15 s "
         f"({jump:.1f} times as often) and {done['0']:,.0f} with 0, and opens {opened['1 min']:,.0f}, "
         f"{opened['15 s']:,.0f} and {opened['0']:,.0f} times: vehicles report every 30 s, so that D below that "
-        "compresses after every report. Windows are not opened to report here where their events are only read."
+        "compresses after every report. More are opened than were compressed where a report reads what stays "
+        "compressed."
     )
 
 

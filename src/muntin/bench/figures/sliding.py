@@ -93,7 +93,7 @@ def slid(
     """A step for each place along the x axis: all algorithms take turns over what is given there."""
 
     def measure(x: int) -> None:
-        found = rates(name, given(x), run.rounds, FINALS[name] if finals is None else finals, libraries)
+        found = rates(name, given(x), run.rounds + 2, FINALS[name] if finals is None else finals, libraries)
         for series, rate in found.items():
             run.add(panel, series, x, rate)
 

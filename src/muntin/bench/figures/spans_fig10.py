@@ -32,7 +32,7 @@ def read(run: Run) -> str:
         others = [series for series in found if "slicing" not in series]
         shown = ", ".join(f"{one} {found['slicing, auto'][long] / found[one][long]:.1f}" for one in others)
         bytes_ = ", ".join(
-            f"{one} {run.of(held, one)[long] / run.of(held, 'slicing, auto')[long]:.1f}" for one in others
+            f"{one} {run.of(held, one)[long] / run.of(held, 'slicing, auto')[long]:.2g}" for one in others
         )
         parts.append(
             f"with {name} chronons single-level slicing keeps {found['slicing'][long] / found['slicing'][short]:.2f} "
