@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import typer
@@ -68,6 +69,7 @@ def bench(
     list_: bool = typer.Option(False, "--list", help="Only say which there are."),
     report: Path = typer.Option(None, help="Then write a page of all result files in --out."),
     measure: bool = typer.Option(True, help="Measure; without, only the page is written anew."),
+    minutes: float = typer.Option(math.inf, help="Begin no further figure after so many.", show_default=False),
 ) -> None:
     """Measure the papers' figures again: a result file, a plot, and a reading of each."""
     from rich.console import Console
@@ -85,20 +87,20 @@ def bench(
         console.print(table)
         return
     from muntin.bench.report import write_page
-    from muntin.bench.running import run_figure
+    from muntin.bench.running import run_figures
 
     try:
         found = {name: None if name in TABLES else figure(name) for name in names or (FIGURES if measure else ())}
     except SpecError as error:
         raise typer.BadParameter(str(error)) from None
-    for name, one in found.items():
-        if one is not None:
-            small = (not one.full if not names else False) if quick is None else quick
-            run_figure(one, small, out, seed, console)
-            continue
+    figures = {one: bool(not names and not one.full) if quick is None else quick for one in found.values() if one}
+    failed = run_figures(figures, out, seed, console, minutes)
+    for name in (name for name, one in found.items() if one is None):
         from muntin.bench.__main__ import main as tables
 
         sizes = ["--rows", "200000", "--rounds", "3", "--slices", "10000"] if quick else []
         tables(["window" if name == "engine" else name, *sizes])
     if report is not None:
         console.print(f"{write_page(out, report)} figures in {report}")
+    if failed:
+        raise typer.Exit(1)

@@ -24,7 +24,7 @@ from muntin.bench.data import (
     linear_road,
     machines,
 )
-from muntin.bench.figure import Run
+from muntin.bench.figure import Figure, Run
 from muntin.bench.figures import FIGURES, MISSING, TABLES, figure
 from muntin.bench.plots import draw
 from muntin.bench.report import write_page
@@ -72,6 +72,28 @@ def test_the_command_lists_and_refuses() -> None:
     refused = CliRunner().invoke(app, ["bench", "fig88"])
     assert refused.exit_code != 0
     assert "fig8" in refused.output
+
+
+def test_a_figure_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+
+    def run_figure(one: Figure, quick: bool, *given: object) -> None:
+        begun.append((one.name, quick))
+        if one.name == "fig8":
+            raise ValueError("no [such] thing")
+
+    monkeypatch.setattr("muntin.bench.running.run_figure", run_figure)
+    page = tmp_path / "page.md"
+    ran = CliRunner().invoke(app, ["bench", "--out", str(tmp_path), "--report", str(page)])
+    assert begun == [(name, not figure(name).full) for name in FIGURES]
+    assert ran.exit_code == 1
+    assert "fig8 failed" in ran.output
+    assert "no [such] thing" in ran.output
+    assert "hardware counters" in page.read_text()
+    begun.clear()
+    assert CliRunner().invoke(app, ["bench", "fig9", "fig10", "--minutes", "0"]).exit_code == 0
+    assert CliRunner().invoke(app, ["bench", "--no-measure"]).exit_code == 0
+    assert begun == []
 
 
 @pytest.mark.parametrize("made", [football, machines])

@@ -91,4 +91,5 @@ FIGURE = Figure(
     "time, the tuple buffer and the tree the other way round; in rows tuples dominate for all.",
     steps=steps,
     read=read,
+    full=True,
 )

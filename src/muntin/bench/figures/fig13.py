@@ -72,4 +72,5 @@ FIGURE = Figure(
     "slower; in rows those with an invert lose little, min and max little more, and the sum without invert much.",
     steps=steps,
     read=read,
+    full=True,
 )

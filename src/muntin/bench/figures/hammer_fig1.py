@@ -49,4 +49,5 @@ FIGURE = Figure(
     "with small slides is more than three orders of magnitude below it.",
     steps=steps,
     read=read,
+    full=True,
 )

@@ -61,4 +61,5 @@ FIGURE = Figure(
     "subtract-on-evict from slides of 16 s on, and the optimised versions of both are ahead by 1.2 to 4.3 times.",
     steps=steps,
     read=read,
+    full=True,
 )

@@ -55,4 +55,5 @@ FIGURE = Figure(
     "often, while all versions of two stacks are robust.",
     steps=steps,
     read=read,
+    full=True,
 )
