@@ -46,9 +46,9 @@ format: $(STAMP)
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-# BENCH=--quick for small sizes.
+# All figures, each in the size of the report, and a page of them; BENCH=--quick for small sizes, BENCH=--full for all of them large.
 bench: $(STAMP)
-	@$(WITH_SPARK) && $(BIN)/muntin bench $(BENCH)
+	@$(WITH_SPARK) && $(BIN)/muntin bench --report bench/results.md $(BENCH)
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.bench
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.spark.bench && $(BIN)/python -m muntin.spark.transfer
 	@$(WITH_SPARK) && $(BIN)/python -m muntin.spark.parity
