@@ -93,8 +93,8 @@ class Killed:
         return Folder(self.path / name / "in")
 
 
-def kill(path: Path, seed: int, changing: bool) -> Killed:
-    """Start a driver with streams and kill it."""
+def kill(spark: Any, path: Path, seed: int, changing: bool) -> Killed:
+    """Start a driver with streams and kill it. While it lives no other process may go on with its checkpoints."""
     rng = random.Random(seed)
     batches = {
         name: cut(table(rng.randrange(1 << 30), behind=300, bad=True), rng.randrange(1 << 30), BATCHES)
@@ -120,6 +120,8 @@ def kill(path: Path, seed: int, changing: bool) -> Killed:
     try:
         hanging = [path / name / WRITTEN for name in batches if name != "anywhere"]
         wait(lambda: all(mark.exists() for mark in hanging) and committed(path / "anywhere" / "checkpoint") > 0, driver)
+        with pytest.raises(mt.SpecError, match="another process runs a query on the checkpoint"):
+            start(spark, the_spec(), done.folder("between"), path / "between", trigger=NOW)
         anywhere.put(*batches["anywhere"][first:])
         time.sleep(rng.uniform(0, 2.5))
     finally:
@@ -137,13 +139,13 @@ def wait(done: Callable[[], bool], driver: subprocess.Popen[bytes], seconds: flo
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Killed]:
+def killed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Killed]:
     """Drivers that were killed; the first also while it changed the windows of a stream: to start one takes long."""
     made: dict[int, Killed] = {}
 
     def find(seed: int) -> Killed:
         if seed not in made:
-            made[seed] = kill(tmp_path_factory.mktemp("killed"), seed, changing=seed == DRIVERS[0])
+            made[seed] = kill(spark, tmp_path_factory.mktemp("killed"), seed, changing=seed == DRIVERS[0])
         return made[seed]
 
     return find

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 import muntin as mt
 from tests.reliability.sizes import SOAK
-from tests.spark.logs import WINDOWS, Folder, cut, table, taken
+from tests.spark.logs import WINDOWS, Folder, committed, cut, table, taken
 from tests.spark.test_restart import NOW, check, start, wait_for
 
 
@@ -52,9 +52,18 @@ def fails(spark: Any, folder: Folder, path: Path) -> str:
     return str(raised.value)
 
 
-def test_files_of_the_state_that_are_gone_or_damaged(spark: Any, tmp_path: Path) -> None:
+def test_a_checkpoint_that_cannot_be_written_or_has_lost_its_state(spark: Any, tmp_path: Path) -> None:
     batches, folder = begun(spark, tmp_path, 1)
-    state, copy = tmp_path / "checkpoint" / "state", tmp_path / "copy"
+    checkpoint, copy = tmp_path / "checkpoint", tmp_path / "copy"
+    # A folder where Spark wants to write a file: permissions would not stop root. One batch goes well before.
+    for log in ("offsets", "commits"):
+        number = committed(checkpoint) + 1
+        obstacle = checkpoint / log / str(number)
+        obstacle.mkdir()
+        assert "CONCURRENT_STREAM_LOG_UPDATE" in fails(spark, folder, tmp_path)
+        obstacle.rmdir()
+        assert committed(checkpoint) == number, "the batch before was to be committed"
+    state = checkpoint / "state"
     shutil.copytree(state, copy)
     files = [file for file in state.rglob("*") if file.is_file() and file.suffix in (".changelog", ".zip")]
     assert files
