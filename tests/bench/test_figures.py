@@ -117,7 +117,7 @@ def test_vehicles_and_tasks_are_as_published() -> None:
 
 
 def test_every_technique_has_a_card() -> None:
-    from muntin.engine import ENGINES, SPAN_ENGINES
+    from muntin.engines import ENGINES, SPAN_ENGINES
     from muntin.final import CARDS
     from muntin.state.codecs import CODECS
     from muntin.state.encodings import ENCODINGS

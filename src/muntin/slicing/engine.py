@@ -11,7 +11,7 @@ import copy
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from muntin.engine import Engine
 from muntin.errors import SpecError
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.metrics import Held
-from muntin.slicing.along.group import AlongGroup
 from muntin.slicing.bare import with_cells
 from muntin.slicing.batch import Batch, Decoder
 from muntin.slicing.change import Change, move_sliced
@@ -33,7 +32,6 @@ from muntin.slicing.late import LateRows
 from muntin.slicing.plan import is_along, is_rows, is_sliced
 from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report, Reported, named
-from muntin.slicing.rows.group import RowsGroup
 from muntin.slicing.shown import slices_table
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.straight import Straight
@@ -45,6 +43,10 @@ from muntin.state.blob import pack, unpack
 from muntin.state.codecs import Codec
 from muntin.state.understood import understood
 from muntin.state.written import check_over, over_of, shown, written
+
+if TYPE_CHECKING:
+    from muntin.slicing.along.group import AlongGroup
+    from muntin.slicing.rows.group import RowsGroup
 
 __all__ = ["Slicing"]
 
@@ -88,8 +90,7 @@ class Slicing(Engine):
         ]
         interners, how = self._decoder.interners, (self.store, self.final)
         self._sliced = self._over_slices(bound, sliced, interners, how) if sliced else None
-        self._rows = RowsGroup(bound, rows, self.updates, self.final) if rows else None
-        self._along = AlongGroup(bound, along, self.updates) if along else None
+        self._rows, self._along = self._over_positions(bound, rows), self._over_measures(bound, along)
         keeping = [query.index for query in self._kept_queries]
         if self._sliced is not None:
             keeping += self._sliced.keeping
@@ -113,6 +114,25 @@ class Slicing(Engine):
     ) -> Sliced:
         """Queries over shared slices; engines to compare with slice otherwise."""
         return Sliced(bound, queries, interners, how, self.updates)
+
+    # The kernels of the next two are loaded where a query has such windows: every Spark worker is a new process, and
+    # the first batch waits until it has loaded its kernels.
+
+    def _over_positions(self, bound: Layout, queries: list[int]) -> RowsGroup | None:
+        """Queries over slices of positions."""
+        if not queries:
+            return None
+        from muntin.slicing.rows.group import RowsGroup
+
+        return RowsGroup(bound, queries, self.updates, self.final)
+
+    def _over_measures(self, bound: Layout, queries: list[int]) -> AlongGroup | None:
+        """Queries on another column, over slices along it."""
+        if not queries:
+            return None
+        from muntin.slicing.along.group import AlongGroup
+
+        return AlongGroup(bound, queries, self.updates)
 
     def _family(self, query: BoundQuery, spec: Spec) -> KeptFamily:
         """What finds the windows of a query among kept events."""

@@ -29,7 +29,7 @@ def bucket_spec(spec: Spec) -> Spec:
 def refuse_final(bound: Layout, final: str, emit: str = "final") -> None:
     """Refuse here, and not in a worker, a final aggregation that the engines of a query would refuse."""
     if final != "auto":
-        from muntin.engine import make
+        from muntin.engines import make
 
         make(bound.spec, "auto", "manual", None, emit=emit, final=final)._begin(bound)
 
