@@ -430,7 +430,8 @@ class Slicing(Engine):
         slices = [part for part in (self._sliced, self._rows) if part is not None]
         turned = [self._kept.turned, *(part.turned for part in (*slices, self._along) if part is not None)]
         gone, held = (sum(part) for part in zip(*turned, strict=True))
-        self._compaction.step(gone, held)
+        if self.spec.by:
+            self._compaction.step(gone, held)
         self._forgetting.step([*self._kept.stores, *(part.texts for part in slices)], gone, held)
 
     def _found(self, query: KeptQuery, flush: bool) -> Found:

@@ -175,6 +175,10 @@ class Slices:
         if keys is None and self._to_sparse(slices, stride):
             return
         used, room = len(self), max(2 * slices, min(64, MANY // stride))
+        if stride == self.stride and 1.5 * slices <= self._room <= room:
+            # How many slices there are when room runs out depends on how batches fall. Twice that, each time anew, let
+            # the state of a steady stream rise and fall by 9 %: it keeps the least that it has come along with.
+            room = self._room
         columns = self._cells.new(room * stride)
         for new, old in zip(columns, self._dense, strict=True):
             if used:

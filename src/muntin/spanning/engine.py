@@ -153,7 +153,8 @@ class Spanning(Engine):
         gone, held = self._kept.dropped, self._kept.held
         if self._fixed is not None:
             gone, held = gone + self._fixed.turned[0], held + self._fixed.turned[1]
-        self._compaction.step(gone, held)
+        if self.spec.by:
+            self._compaction.step(gone, held)
         texts = [] if self._fixed is None else [self._fixed.texts]
         self._forgetting.step([self._kept, *texts], gone, held)
 
