@@ -171,7 +171,7 @@ def test_real_data_are_taken_where_they_are(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_every_technique_has_a_card() -> None:
-    from muntin.engine import ENGINES, SPAN_ENGINES
+    from muntin.engines import ENGINES, SPAN_ENGINES
     from muntin.final import CARDS
     from muntin.state.codecs import CODECS
     from muntin.state.encodings import ENCODINGS

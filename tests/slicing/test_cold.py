@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.slicing import chunks as chunked
-from muntin.slicing import cold
+from muntin.slicing import cold, cold_runs, cold_slices
 from muntin.slicing.cold import ColdEvents
 from tests.slicing.test_compaction import passing
 from tests.slicing.test_engine import check, steps_of
@@ -30,6 +30,8 @@ def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         for name, value in {"ROWS": 3, "SMALL": 3, "FEW": 1, "STALE": 10**6, "AT_ONCE": 5, "MIXED": 1}.items():
             monkeypatch.setattr(cold, name, value)
         monkeypatch.setattr(chunked, "AGAIN", 2)
+        monkeypatch.setattr(cold_slices, "ROWS", 4)
+        monkeypatch.setattr(cold_runs, "ROWS", 4)
     return str(request.param)
 
 

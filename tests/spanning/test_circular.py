@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.kernels import circular as kernels
-from muntin.spanning import auto, ring
+from muntin.spanning import auto, edges, levels, ring
 from tests.spanning.drawn import FIXED, check, specs, steps_of, streams
 from tests.strategies import rows_of
 
@@ -51,6 +51,41 @@ def test_events_of_one_window_are_in_several_places(
         check(spec, data.draw(steps_of(data.draw(streams()))), restarts=(1,))
 
     equal()
+
+
+@pytest.mark.parametrize("small", [0, 64, 1 << 18], ids=["hashed", "hashed later", "circular"])
+def test_levels_on_a_circular_array_equal_the_reference(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices take the places of those that have gone; higher ones and more keys find room, or a table instead."""
+    for module, name, value in (
+        (edges, "AHEAD", 1),
+        (levels, "SMALL", small),
+        (levels, "SHARE", 0),
+        (levels, "LOOKS", 2),
+    ):
+        monkeypatch.setattr(module, name, value)
+
+    @settings(max_examples=60)
+    @given(specs(mixes=ADDED, techniques=("single", "multi")), st.data())
+    def equal(spec: mt.Spec, data: Any) -> None:
+        longest = data.draw(st.sampled_from([3, 40, 400]))
+        check(spec, data.draw(steps_of(data.draw(streams(longest=longest)))), restarts=(2,))
+
+    equal()
+
+
+def test_slices_that_go_make_room_for_those_that_come() -> None:
+    """A thousand slices pass over a circular array for about as many as are held at once."""
+    spec = mt.over(span=("start", "end"), postpone="40 us", technique="multi", height=4)
+    spec = spec.window("w", mt.sliding("30 us", every="10 us"), n=mt.count(), spread=mt.var("x"))
+    engine, most = spec.engine(), 0
+    ends = np.arange(0, 10_000, 3)
+    rows = {"start": ends - ends % 37, "end": ends, "x": ends % 11}
+    found = []
+    for at in range(0, len(ends), 20):
+        found.append(engine.push({name: values[at : at + 20] for name, values in rows.items()}))
+        most = max(most, engine._fixed.cells._levels._ring.nbytes)
+    assert most == 128 * 4 * 2 * 4  # slices, levels, parts, bytes
+    assert rows_of(*found, engine.flush()) == rows_of(spec.apply(rows, engine="reference"))
 
 
 def test_a_snapshot_goes_on_with_another_technique() -> None:

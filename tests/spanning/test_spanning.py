@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -35,10 +36,57 @@ def test_goes_on_from_a_snapshot_at_every_step(spec: mt.Spec, data: Any) -> None
 
 
 @settings(max_examples=30)
-@given(specs(kinds=("session", *FIXED), mixes=(MIXES[0],)), st.sampled_from([0, "3 us", "20 us"]), st.data())
+@given(specs(kinds=("session", *FIXED), mixes=(MIXES[0], MIXES[2])), st.sampled_from([0, "3 us", "20 us"]), st.data())
 def test_compressed_events_equal_the_reference(spec: mt.Spec, after: object, data: Any) -> None:
     steps = data.draw(steps_of(data.draw(streams())))
     check(spec.compress(after), steps, restarts=tuple(range(0, len(steps), 3)))
+
+
+@pytest.mark.parametrize("emit", ["final", "updates"])
+def test_a_budget_is_kept(emit: str) -> None:
+    """Calls of 100 towers, all kept for their medians: more than fits, so that D moves."""
+    spec = mt.over(span=("start", "end"), by="tower", postpone="1 s", max_ahead=None)
+    spec = spec.window("w", mt.tumbling("100 s"), mid=mt.median("x"), going=mt.concurrent())
+    plain = spec.engine(emit=emit)
+    batches = []
+    for second in range(0, 90, 3):
+        end = second * 1_000_000 + np.arange(0, 3_000_000, 600)
+        batches.append({"start": end - 500_000, "end": end, "tower": np.arange(5_000) // 50 + second, "x": end % 7})
+    expected = [rows_of(plain.push(batch)) for batch in batches]
+    budget = plain.nbytes // 2
+    engine = spec.memory(budget).engine(emit=emit)
+    for batch, rows in zip(batches, expected, strict=True):
+        assert rows_of(engine.push(batch)) == rows
+        assert engine.nbytes <= budget
+    assert engine.metrics().after is not None
+    assert "compressed: after" in str(engine.explain())
+    assert rows_of(engine.flush()) == rows_of(plain.flush())
+    with pytest.raises(mt.BudgetExceeded, match="kept events take"):
+        spec.memory("1 KiB").engine().push(batches[0])
+
+
+def test_a_service_level_moves_d() -> None:
+    spec = mt.over(span=("start", "end"), by="k", postpone=0, max_ahead=None).window(
+        "w", mt.tumbling("10 s"), all=mt.collect("x")
+    )
+    engine = spec.target(latency="10 minutes").engine()  # far from it: as much is compressed as can be
+    for second in range(40):
+        end = second * 1_000_000 + np.arange(0, 1_000_000, 10_000)
+        engine.push({"start": end - 5, "end": end, "k": np.arange(100), "x": end})
+    assert engine.metrics().after == 0
+    assert engine.metrics().bytes_compressed > 0
+
+
+def test_a_step_opens_only_keys_whose_windows_are_due() -> None:
+    spec = mt.over(span=("start", "end"), by="k", postpone=0, max_ahead=None).window(
+        "w", mt.tumbling("1 s"), all=mt.collect("x")
+    )
+    engine = spec.compress(0).engine()
+    for key in range(20):
+        end = np.arange(100) * 10 + 1_000 * key
+        engine.push({"start": end - 5, "end": end, "k": np.full(100, key), "x": end})
+    assert engine.metrics().decompressions <= 20  # no window was due
+    assert engine.metrics().keys_compressed == 20
 
 
 @settings(max_examples=40)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-__all__ = ["DYADIC", "HOPS", "assign", "differences", "located", "overlapping", "rehashed", "sizes_of"]
+__all__ = ["DYADIC", "HOPS", "assign", "differences", "located", "overlapping", "placed", "sizes_of"]
 
 DYADIC = 8_192
 """Codes of levels from here on are powers of two."""
@@ -81,14 +81,15 @@ def _hashed(k1, k2):  # type: ignore[no-untyped-def]
     return np.int64((bits ^ (bits >> np.uint64(29))) & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 
-@njit(_i64(_INTS, _INTS, _INTS, _i64, _i64, _i64, _SMALL_OUT, _INTS_OUT, _INTS_OUT, _INTS_OUT, _INTS_OUT, _INTS_OUT),
-      cache=True, nogil=True, error_model="numpy")  # fmt: skip
-def assign(a, b, key, base, height, begin, table, ends, places, state, rows, ids):  # type: ignore[no-untyped-def]
+@njit(_i64(_INTS, _INTS, _INTS, _i64, _i64, _i64, _SMALL_OUT, _i64, _i64, _SMALL_OUT, *[_INTS_OUT] * 5), cache=True,
+      nogil=True, error_model="numpy")  # fmt: skip
+def assign(a, b, key, base, height, begin, ring, width, deep, table, ends, places, state, rows, ids):  # type: ignore[no-untyped-def]
     """The cells of each event from row `begin` on: Algorithms 3 and 7; gives the row at which there is no room.
 
     Cell c has the names `ends[c]` (twice the number of its last slice, and its part) and `places[c]` (its key and
-    level); `table` finds it by both. `state` holds how many cells there are and how many pairs of row and cell were
-    written. Without `rows`, one cell is written for each event.
+    level). `ring` is the circular array (`placed`); where it is empty, and for aligned stretches, `table` finds a cell
+    by both names. `state` holds how many cells there are and how many pairs of row and cell were written. Without
+    `rows`, one cell is written for each event.
     """
     count, pairs = state[0], state[1]
     mask = len(table) - 1
@@ -98,7 +99,7 @@ def assign(a, b, key, base, height, begin, table, ends, places, state, rows, ids
     while (2 << power) <= height:
         power += 1
     last_end, last_place, last_cell = np.int64(-1), np.int64(-1), np.int64(-1)
-    keyed = len(key) > 0
+    keyed, circular = len(key) > 0, len(ring) > 0
     for i in range(begin, len(a)):
         if count >= room:
             state[0], state[1] = count, pairs
@@ -129,6 +130,15 @@ def assign(a, b, key, base, height, begin, table, ends, places, state, rows, ids
             name, place = (hi + base) * 2 + part, owner | level
             if name == last_end and place == last_place:
                 cell = last_cell
+            elif circular and level < DYADIC:
+                slot = ((owner >> 14) * width + ((hi + base) & (width - 1))) * deep + 2 * level - 2 + part
+                cell = np.int64(ring[slot])
+                if cell < 0:
+                    cell = count
+                    ring[slot] = cell
+                    ends[cell], places[cell] = name, place
+                    count += 1
+                last_end, last_place, last_cell = name, place, cell
             else:
                 slot = _hashed(name, place) & mask
                 cell = np.int64(table[slot])
@@ -152,11 +162,21 @@ def assign(a, b, key, base, height, begin, table, ends, places, state, rows, ids
     return len(a)
 
 
-@njit(types.void(_INTS, _INTS, _SMALL_OUT), cache=True, nogil=True, error_model="numpy")
-def rehashed(ends, places, table):  # type: ignore[no-untyped-def]
-    """Fill an empty table with all cells."""
-    mask = len(table) - 1
+@njit(types.void(_INTS, _INTS, _i64, _SMALL_OUT, _i64, _i64, _SMALL_OUT), cache=True, nogil=True, error_model="numpy")
+def placed(ends, places, first, ring, width, deep, table):  # type: ignore[no-untyped-def]
+    """Fill an empty circular array, and an empty table, with all cells; of slices before a number none has a place.
+
+    Slice number s of key k has `deep` places in the array from `(k * width + (s & (width - 1))) * deep` on: two parts
+    of each level, one after the other. It may have none at all; then all cells are in the table.
+    """
+    mask, circular = len(table) - 1, len(ring) > 0
     for cell in range(len(ends)):
+        level, number = places[cell] & 16_383, ends[cell] >> 1
+        if circular and level < DYADIC:
+            if number >= first:
+                at = (places[cell] >> 14) * width + (number & (width - 1))
+                ring[at * deep + 2 * level - 2 + (ends[cell] & 1)] = cell
+            continue
         slot = _hashed(ends[cell], places[cell]) & mask
         while table[slot] >= 0:
             slot = (slot + 1) & mask

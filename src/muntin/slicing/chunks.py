@@ -17,7 +17,7 @@ from muntin.slicing.views import View
 from muntin.state.codecs import Codec, expand, squeeze, suited
 from muntin.state.encodings import choose, decode, encode
 
-__all__ = ["Chunk", "Group", "Opened", "Writer", "joined", "refill", "view_of"]
+__all__ = ["Chunk", "Group", "Opened", "Packed", "Writer", "joined", "refill", "view_of"]
 
 Array = npt.NDArray[Any]
 Int64s = npt.NDArray[np.int64]
@@ -214,3 +214,27 @@ class Writer:
 
 def _is_number(type_: pa.DataType) -> bool:
     return bool(pa.types.is_floating(type_) or pa.types.is_integer(type_))
+
+
+class Packed:
+    """Columns of any lengths, compressed: those of slices, which are exact whatever `lossy` says of values.
+
+    >>> packed = Packed({"n": np.arange(1000)}, Writer(Compression(0)))
+    >>> packed.nbytes < 1000, packed["n"].tolist() == list(range(1000))
+    (True, True)
+    """
+
+    def __init__(self, columns: dict[str, Array], writer: Writer) -> None:
+        self._blocks = writer.blocks({name: np.ascontiguousarray(a) for name, a in columns.items()}, {}, True)
+        self._kinds = {name: (array.dtype, len(array)) for name, array in columns.items()}
+        self.raw = sum(array.nbytes for array in columns.values())
+        """The bytes that they take when they are open."""
+        self.nbytes = sum(map(len, self._blocks.values()))
+
+    def __getitem__(self, name: str) -> Array:
+        dtype, rows = self._kinds[name]
+        data: Any = expand(self._blocks[name], 2 * rows * dtype.itemsize + 1_024)
+        return decode(memoryview(data), dtype, rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)

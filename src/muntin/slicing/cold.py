@@ -51,9 +51,9 @@ class ColdEvents(ColdState):
     >>> store = ColdEvents(Compression(after=10), 1)
     >>> batch = Batch(np.zeros(99, np.int64), None, np.arange(99), None, None, {}, {}, 98)
     >>> store.insert(batch, None, np.ones(99, np.uint64))
-    >>> store.settle(100), len(store), store.held
+    >>> store.compress(100), len(store), store.held
     (None, 99, 99)
-    >>> store.settle(108), len(store), store.held
+    >>> store.compress(108), len(store), store.held
     (None, 0, 99)
     >>> store.view(0).time.tolist() == list(range(99)), len(store)
     (True, 99)
@@ -193,7 +193,7 @@ class ColdEvents(ColdState):
 
     # -- compressing ---------------------------------------------------------------------------------------------------
 
-    def settle(self, time: int | None) -> None:
+    def compress(self, time: int | None) -> None:
         """The end of a step, at a time: keys that were not touched for D are compressed, the oldest first."""
         if time is not None:
             self._latest = time if self._latest is None else max(self._latest, time)

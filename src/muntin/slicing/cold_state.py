@@ -102,7 +102,7 @@ class ColdState(EventStore):
         return self._inserted - self.held
 
     @property
-    def span(self) -> int:
+    def silence(self) -> int:
         """For how long the key that is open and longest silent has been so."""
         if self._latest is None:
             return 0

@@ -8,10 +8,9 @@ Figure 4 asks for these.
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +20,17 @@ from muntin.engine import Engine
 from muntin.errors import SpecError
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.metrics import Held
-from muntin.slicing.along.group import AlongGroup
 from muntin.slicing.bare import with_cells
 from muntin.slicing.batch import Batch, Decoder
 from muntin.slicing.change import Change, move_sliced
 from muntin.slicing.compaction import Compaction
 from muntin.slicing.families import KeptFamily, kept_family
-from muntin.slicing.governor import Governor, chosen
+from muntin.slicing.governor import Cold, Governor, chosen
 from muntin.slicing.kept_values import Found, KeptValues
 from muntin.slicing.late import LateRows
 from muntin.slicing.plan import is_along, is_rows, is_sliced
 from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report, Reported, named
-from muntin.slicing.rows.group import RowsGroup
 from muntin.slicing.shown import slices_table
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.straight import Straight
@@ -42,9 +39,12 @@ from muntin.slicing.values import Interner
 from muntin.spec import Spec
 from muntin.starting import start_after
 from muntin.state.blob import pack, unpack
-from muntin.state.codecs import Codec
 from muntin.state.understood import understood
 from muntin.state.written import check_over, over_of, shown, written
+
+if TYPE_CHECKING:
+    from muntin.slicing.along.group import AlongGroup
+    from muntin.slicing.rows.group import RowsGroup
 
 __all__ = ["Slicing"]
 
@@ -88,18 +88,16 @@ class Slicing(Engine):
         ]
         interners, how = self._decoder.interners, (self.store, self.final)
         self._sliced = self._over_slices(bound, sliced, interners, how) if sliced else None
-        self._rows = RowsGroup(bound, rows, self.updates, self.final) if rows else None
-        self._along = AlongGroup(bound, along, self.updates) if along else None
+        self._rows, self._along = self._over_positions(bound, rows), self._over_measures(bound, along)
         keeping = [query.index for query in self._kept_queries]
         if self._sliced is not None:
             keeping += self._sliced.keeping
         self._kept = KeptValues(bound, sorted(keeping), self.updates)
         rule = bound.spec.compression
         self._governor = Governor(rule) if rule is not None and rule.moves else None
-        self._began: tuple[float, int] | None = None
         self._results = Results(bound, self._decoder.keys)
         self._straight: Straight | None = None
-        if self.straight and self._sliced is not None and len(sliced) == len(queries):
+        if self.straight and self._sliced is not None and len(sliced) == len(queries) and not self._sliced.cold:
             straight = Straight(bound, self._decoder, self._sliced)
             self._straight = straight if straight.open else None
         self._forgetting = Forgetting(self._decoder.interners)
@@ -113,6 +111,25 @@ class Slicing(Engine):
     ) -> Sliced:
         """Queries over shared slices; engines to compare with slice otherwise."""
         return Sliced(bound, queries, interners, how, self.updates)
+
+    # The kernels of the next two are loaded where a query has such windows: every Spark worker is a new process, and
+    # the first batch waits until it has loaded its kernels.
+
+    def _over_positions(self, bound: Layout, queries: list[int]) -> RowsGroup | None:
+        """Queries over slices of positions."""
+        if not queries:
+            return None
+        from muntin.slicing.rows.group import RowsGroup
+
+        return RowsGroup(bound, queries, self.updates, self.final)
+
+    def _over_measures(self, bound: Layout, queries: list[int]) -> AlongGroup | None:
+        """Queries on another column, over slices along it."""
+        if not queries:
+            return None
+        from muntin.slicing.along.group import AlongGroup
+
+        return AlongGroup(bound, queries, self.updates)
 
     def _family(self, query: BoundQuery, spec: Spec) -> KeptFamily:
         """What finds the windows of a query among kept events."""
@@ -139,14 +156,21 @@ class Slicing(Engine):
             return 0
         return self._decoder.nbytes + self._kept.nbytes + sum(store.nbytes for store in self._stores())
 
-    def _held(self) -> Held:
-        return sum((store.compressed() for store in self._kept.cold), Held()) if self._layout is not None else Held()
+    def _cold(self) -> list[Cold]:
+        """All that compresses."""
+        if self._layout is None:
+            return []
+        return [*self._kept.cold, *([] if self._sliced is None else self._sliced.cold)]
 
-    @property
-    def _codec(self) -> Codec | Literal["auto"] | None:
-        """The codec of snapshots."""
-        rule = self.spec.compression
-        return None if rule is None else rule.for_states
+    def _settle(self) -> None:
+        """The end of a step: what was not touched for D is compressed."""
+        self._kept.end_step(self._watermark)
+        if self._sliced is not None:
+            for store in self._sliced.cold:
+                store.compress(self._watermark)
+
+    def _held(self) -> Held:
+        return sum((store.compressed() for store in self._cold()), Held())
 
     def slices(self) -> pa.Table:
         """The slices that hold events: start, end, the times of their first and last event, and the number of events.
@@ -167,11 +191,11 @@ class Slicing(Engine):
     def _measured(self) -> list[str]:
         if self._layout is None:
             return []
-        told = [f"compressed: {chosen(store.after, store.writer.codec)}" for store in self._kept.cold]
+        told = [f"compressed: {line}" for line in dict.fromkeys(chosen(s.after, s.writer.codec) for s in self._cold())]
         return told + self._kept.told([(q.index, q.bound) for q in self._kept_queries])
 
     def _chosen(self) -> list[tuple[int, str | None]]:
-        return [] if self._layout is None else [store.chosen for store in self._kept.cold]
+        return [store.chosen for store in self._cold()]
 
     def snapshot(self) -> bytes:
         """The state of the engine as bytes: versioned, checksummed, without pickle. See `restore`.
@@ -188,7 +212,7 @@ class Slicing(Engine):
         self._check_whole("snapshot")
         data = pack(self._dump(), self._codec)
         if self._layout is not None:
-            self._kept.end_step(self._watermark)  # what was opened for it is compressed again
+            self._settle()  # what was opened for it is compressed again
         return data
 
     def _dump(self) -> dict[str, Any]:
@@ -335,7 +359,7 @@ class Slicing(Engine):
     def take(self, table: pa.Table, now: int | None) -> LateRows:
         """Decode, judge against the watermark so far and take in; gives the late and rejected rows."""
         if self._governor is not None:
-            self._began = time.perf_counter(), table.num_rows
+            self._governor.begin(table.num_rows)
         self._intact = True
         batch, rejected = self._decoder.decode(table, now)
         self._intact = False
@@ -393,22 +417,12 @@ class Slicing(Engine):
             reports += [self._reported(query, part) for query, part in pairs]
             if self._watermark is not None:
                 self._kept.release_all([(q.index, part.view, self._closed(q, part)) for q, part in pairs])
-        self._kept.end_step(self._watermark)
+        self._settle()
         table = self._results.table(reports)
         self._forget_silent()
-        if self._governor is not None and not flush:
-            self._govern(self._governor, table)
+        if self._governor is not None and not self._ended:
+            self._governor.end(self, self._cold(), self._watermark, table, self.parts)
         return table
-
-    def _govern(self, governor: Governor, results: pa.Table) -> None:
-        """Move D so that budget and service level are kept."""
-        began, rows = self._began or (time.perf_counter(), 0)
-        self._began = None
-        governor.went(rows, results.num_rows, time.perf_counter() - began)
-        if governor.rule.budget is not None:
-            governor.keep(self, governor.rule.budget // self.parts, self._kept.cold, self._watermark, results)
-        for store in self._kept.cold:
-            store.after = governor.after
 
     def _forget_silent(self) -> None:
         """Forget keys and texts that nothing holds any more."""
@@ -417,7 +431,8 @@ class Slicing(Engine):
         slices = [part for part in (self._sliced, self._rows) if part is not None]
         turned = [self._kept.turned, *(part.turned for part in (*slices, self._along) if part is not None)]
         gone, held = (sum(part) for part in zip(*turned, strict=True))
-        self._compaction.step(gone, held)
+        if self.spec.by:
+            self._compaction.step(gone, held)
         self._forgetting.step([*self._kept.stores, *(part.texts for part in slices)], gone, held)
 
     def _found(self, query: KeptQuery, flush: bool) -> Found:

@@ -6,16 +6,20 @@ a budget D is the smallest with which answers come in time and rows are taken in
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 from muntin.compression import NEVER, Compression
 from muntin.errors import BudgetExceeded
-from muntin.slicing.cold import ColdEvents
+from muntin.metrics import Held
+from muntin.slicing.chunks import Writer
 from muntin.state.codecs import Codec
 from muntin.units import show_bytes, show_duration
 
-__all__ = ["Governor"]
+__all__ = ["Cold", "Governor"]
 
 SECOND = 1_000_000
 LONG = 86_400 * SECOND  # D from which on it is none
@@ -23,6 +27,34 @@ ROOM = 0.9  # of the budget: above it D shrinks
 EASY = 0.5  # of the budget, or of the time that an answer may take: below it D moves back
 SMOOTH = 0.2  # the weight of a step among those before
 STRONG = Codec("zstd", 9)
+
+
+class Cold(Protocol):
+    """State that is compressed after D: kept events, slices."""
+
+    after: int
+    writer: Writer
+
+    @property
+    def chosen(self) -> tuple[int, str | None]:
+        """The D in use, and the codec; None: nothing was compressed yet."""
+
+    @property
+    def silence(self) -> int:
+        """For how long what is open and longest silent has been so."""
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes held, compressed or not."""
+
+    def compressed(self) -> Held:
+        """What is compressed, and how often that was done."""
+
+    def compress(self, time: int | None) -> None:
+        """Compress what was not touched for D."""
+
+    def rewrite(self, codec: Codec) -> None:
+        """Compress all that is compressed with another codec."""
 
 
 @dataclass
@@ -40,9 +72,24 @@ class Governor:
     after: int = field(init=False)
     _latency: float = 0.0
     _rate: float = 0.0
+    _began: tuple[float, int] | None = None
 
     def __post_init__(self) -> None:
         self.after = self.rule.after
+
+    def begin(self, rows: int) -> None:
+        """A step begins with so many rows."""
+        self._began = time.perf_counter(), rows
+
+    def end(self, engine: Any, stores: list[Cold], moment: int | None, results: pa.Table, parts: int = 1) -> None:
+        """The step of an engine ends, at a moment of event time: move D so that budget and service level are kept."""
+        began, rows = self._began or (time.perf_counter(), 0)
+        self._began = None
+        self.went(rows, results.num_rows, time.perf_counter() - began)
+        if self.rule.budget is not None:
+            self.keep(engine, self.rule.budget // parts, stores, moment, results)
+        for store in stores:
+            store.after = self.after
 
     # -- a service level -----------------------------------------------------------------------------------------------
 
@@ -64,22 +111,22 @@ class Governor:
 
     # -- a budget ------------------------------------------------------------------------------------------------------
 
-    def keep(self, engine: Any, budget: int, stores: list[ColdEvents], time: int | None, results: Any) -> None:
+    def keep(self, engine: Any, budget: int, stores: list[Cold], moment: int | None, results: Any) -> None:
         """Make the state of an engine fit."""
         while engine.nbytes > ROOM * budget and self._tighten(stores):
             for store in stores:
                 store.after = self.after
-                store.settle(time)
+                store.compress(moment)
         size = engine.nbytes
         if size > budget:
             raise BudgetExceeded(_told(size, budget, sum(store.nbytes for store in stores)), size, results)
         if size < EASY * budget and self.after < NEVER:
             self.after = self._more()
 
-    def _tighten(self, stores: list[ColdEvents]) -> bool:
+    def _tighten(self, stores: list[Cold]) -> bool:
         """A smaller D, or a stronger codec; False: there is neither."""
         if self.after:
-            spans = [store.span for store in stores]
+            spans = [store.silence for store in stores]
             self.after = self._less(max(spans, default=0))
             return True
         weak = [store for store in stores if store.writer.rule.given is None and store.writer.strong is None]

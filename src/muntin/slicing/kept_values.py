@@ -197,7 +197,7 @@ class KeptValues:
         """What comes next is another step; what is to be compressed by a time is."""
         self._new = 0
         for store in self.stores:
-            store.settle(time)
+            store.compress(time)
 
     def view(self, query: int) -> View:
         """The events that a query has taken and still needs."""

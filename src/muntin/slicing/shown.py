@@ -28,6 +28,7 @@ def slices_table(layout: Layout, sliced: Sliced | None, keys: KeyTable, kept: Ke
     if sliced.bare:
         row, key, n = counted(slices.starts, slices.ends, kept.taken_by(sliced.keeping))
     else:
+        slices.need(0)
         if slices.sparse is not None:
             cells, key, row = slices.sparse.listed(0, len(slices))
         else:

@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.aggregates import Bound
 from muntin.compile import compiled
+from muntin.compression import Compression
 from muntin.fused import Fused, fused
 from muntin.layout import BoundQuery, Layout
 from muntin.slicing.bare import BareSlices
-from muntin.slicing.codings import Sketched
+from muntin.slicing.bounded import cut_of
+from muntin.slicing.codings import BoundedHitters, Sketched
+from muntin.slicing.cold_runs import ColdRuns
+from muntin.slicing.cold_slices import ColdSlices
 from muntin.slicing.groups import groups_of
 from muntin.slicing.plan import is_bare
 from muntin.slicing.revisions import Reported
@@ -60,16 +65,25 @@ class SlicedState:
         self.slicer = self._slicer(windows)
         self.bare = is_bare([layout.queries[i] for i in queries], bool(layout.spec.by), layout.spec.time is None)
         """Whether all comes from kept events, so that cells would say nothing more: there are none."""
-        self.slices = (BareSlices if self.bare else Slices)(self.slicer, self.fused, bool(layout.spec.by))
+        store, final = how
+        rule = layout.spec.compression
+        if self.bare:
+            self.slices: Slices = BareSlices(self.slicer, self.fused, bool(layout.spec.by))
+        elif rule is None or store == "eager":  # what is combined ahead of windows holds all cells
+            self.slices = Slices(self.slicer, self.fused, bool(layout.spec.by))
+        else:
+            self.slices = ColdSlices(self.slicer, self.fused, bool(layout.spec.by), rule)
+            store = "lazy"
         # A result needs no first and last times. Without them, and with `spell` knowing the ends: 180 against 185 µs
         # per push with 100 windows.
-        store, final = how
         self.store = AggregateStore(store, final, fused(self.bounds, spans=False), self.slices, self._revises)
         self.groups = [group for shape in found for group in groups_of(shape)]
         sessions = [self._session(shape, *member) for shape in found for member in shape.members]
         self.sessions = sorted((query for query in sessions if query is not None), key=lambda query: query.index)
         self.runs: dict[str, RunStore] = {
-            group.bound.aggregates[name].aggregate.columns[0]: run_store(store, group.bound.aggregates[name])
+            group.bound.aggregates[name].aggregate.columns[0]: self._run_store(
+                store, group.bound.aggregates[name], rule
+            )
             for group in self.groups
             for name in group.runs
         }
@@ -131,6 +145,19 @@ class SlicedState:
     def _stores(self) -> list[SessionQuery | Reported | RunStore]:
         """All that is kept per key beside the slices."""
         return [*self.sessions, *(group.reported for group in self.groups), *self.runs.values()]
+
+    def _run_store(self, kind: str, bound: Bound, rule: Compression | None) -> RunStore:
+        cold = isinstance(self.slices, ColdSlices) and not isinstance(bound.aggregate, BoundedHitters)
+        if rule is None or not cold:
+            return run_store(kind, bound)
+        assert isinstance(self.slices, ColdSlices)
+        return ColdRuns(cut_of(bound), rule, self.slices)
+
+    @property
+    def cold(self) -> list[ColdSlices | ColdRuns]:
+        """What compresses: slices first, which know the newest time."""
+        parts = (self.slices, *self.runs.values())
+        return [part for part in parts if isinstance(part, ColdSlices | ColdRuns)]
 
     @property
     def turned(self) -> tuple[int, int]:

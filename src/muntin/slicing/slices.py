@@ -61,6 +61,8 @@ class Slices:
         """The running number of the first slice: a slice keeps its number while others come after it or go before."""
         self.moved = 0
         """How often slices moved to other rows of the same columns."""
+        self.closed = 0
+        """How many of the first slices have no cells here: theirs are compressed (`muntin.slicing.cold_slices`)."""
 
     @property
     def columns(self) -> Partials:
@@ -174,14 +176,18 @@ class Slices:
         """Room for slices and keys; `keys` are the places of those that stay, None: all of them."""
         if keys is None and self._to_sparse(slices, stride):
             return
-        used, room = len(self), max(2 * slices, min(64, MANY // stride))
+        used, opened = len(self) - self.closed, slices - self.closed
+        room = max(2 * opened, min(64, MANY // stride))
+        if stride == self.stride and 1.5 * opened <= self._room <= room:
+            # How many slices there are when room runs out depends on how batches fall. Twice that, each time anew, let
+            # the state of a steady stream rise and fall by 9 %: it keeps the least that it has come along with.
+            room = self._room
         columns = self._cells.new(room * stride)
-        for new, old in zip(columns, self._dense, strict=True):
+        for i, new in enumerate(columns):
             if used:
-                rows = old.reshape(self._room, self.stride)[self._head : self._head + used]
-                rows = rows if keys is None else rows[:, keys]
+                rows = self._here(i) if keys is None else self._here(i)[:, keys]
                 new.reshape(room, stride)[:used, : rows.shape[1]] = rows
-        self._dense, self._room, self._head, self.stride = columns, room, 0, stride
+        self._dense, self._room, self._head, self.stride = columns, room, -self.closed, stride
 
     def grow(self, keys: int) -> None:
         """Room for more keys."""
@@ -196,9 +202,9 @@ class Slices:
 
     def _to_sparse(self, slices: int, stride: int) -> bool:
         """Turn sparse where dense cells would be many, and mostly empty; before room is made for them."""
-        if stride == 1 or slices * stride <= SMALL:
+        if stride == 1 or (slices - self.closed) * stride <= SMALL:
             return False
-        n = self.rows(0)
+        n = self._here(0)
         some = int(np.count_nonzero(n.any(axis=1)))
         have = int(np.count_nonzero(n)) + self._coming
         # Slices that are made ahead do not count: they have no events yet.
@@ -208,10 +214,10 @@ class Slices:
         return True
 
     def _turn_sparse(self) -> None:
-        slices, key = np.nonzero(self.rows(0))
-        columns = [self.rows(i)[slices, key] for i in range(len(self._dense))]
+        slices, key = np.nonzero(self._here(0))
+        columns = [self._here(i)[slices, key] for i in range(len(self._dense))]
         sparse = Sparse(self._cells, len(self))
-        sparse.fill(slices, key, columns, len(self))
+        sparse.fill(slices + self.closed, key, columns, len(self))
         self.sparse, self._dense = sparse, self._cells.new(0)
         self.stride, self._room, self._head = max(self._keys, 2), 0, 0
 
@@ -220,10 +226,10 @@ class Slices:
         cells, key, slices = self.sparse.listed(0, len(self))
         values = [column[cells] for column in self.sparse.columns]
         self.stride = 1 << (max(self._keys, 2) - 1).bit_length()
-        self._room, self._head = max(2 * len(self), 1), 0
+        self._room, self._head = max(2 * (len(self) - self.closed), 1), -self.closed
         self.sparse, self._dense = None, self._cells.new(self._room * self.stride)
         for column, part in zip(self._dense, values, strict=True):
-            column[slices * self.stride + key] = part
+            column[(slices - self.closed) * self.stride + key] = part
 
     def _check(self) -> None:
         """Change the layout where slices have become fuller, or emptier; looked at as slices go."""
@@ -232,7 +238,7 @@ class Slices:
             return
         if self.sparse is None:
             if self.stride > 1 and len(self) * self.stride > SMALL:
-                n = self.rows(0)
+                n = self._here(0)
                 some = int(np.count_nonzero(n.any(axis=1)))
                 if some and np.count_nonzero(n) < FEW * some * self._keys:
                     self._turn_sparse()
@@ -253,7 +259,7 @@ class Slices:
 
     @property
     def first_row(self) -> int:
-        """Where the first slice stands in the columns."""
+        """Where the first slice stands in the columns, or would stand if it had cells there."""
         return self._head
 
     def event_times(self) -> tuple[Int64s, Int64s]:
@@ -279,7 +285,7 @@ class Slices:
             cells, key, _ = self.sparse.listed(low, high)
             by_key = np.argsort(key, kind="stable")
             return key[by_key], cells[by_key]
-        n = self.rows(0)[low:high]
+        n = self._here(0)[low - self.closed : high - self.closed]
         if self.stride == 1:
             index = np.flatnonzero(n.reshape(-1))
             return np.zeros(len(index), np.int64), index + (low + self._head)
@@ -288,7 +294,14 @@ class Slices:
 
     def rows(self, column: int) -> npt.NDArray[Any]:
         """A column of dense cells as a matrix of the slices in use and the keys."""
-        return self._dense[column].reshape(self._room, self.stride)[self._head : self._head + len(self)]
+        return self._here(column)
+
+    def _here(self, column: int) -> npt.NDArray[Any]:
+        """The same of those slices that are not compressed."""
+        return self._dense[column].reshape(self._room, self.stride)[self._head + self.closed : self._head + len(self)]
+
+    def need(self, first: int) -> None:
+        """The cells of slices from a place on are about to be read."""
 
     def held(self, column: int) -> npt.NDArray[Any]:
         """All that a column holds, to be looked at or changed in place."""
@@ -330,7 +343,7 @@ class Slices:
         if self.sparse is not None:
             self.sparse.live_keys(live)
             return
-        for row in self.rows(0):  # slice by slice: a mask of all cells would be as large as a column
+        for row in self._here(0):  # slice by slice: a mask of all cells would be as large as a column
             live |= row[: len(live)] > 0
 
     def renumber(self, moved: Int64s) -> None:
@@ -362,6 +375,7 @@ class Slices:
             self.sparse.drop(gone)
         else:
             self._head += gone
+        self.closed = max(self.closed - gone, 0)
         if not len(self):
             self._head, self.meet = 0, True
             self.moved += 1

@@ -415,5 +415,5 @@ class EventStore:
         """Views that have all events of a query from a time on, and may have some before; each key is in one."""
         yield self.view(bit)
 
-    def settle(self, time: int | None) -> None:
+    def compress(self, time: int | None) -> None:
         """The end of a step, at a time."""

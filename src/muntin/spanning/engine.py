@@ -18,6 +18,7 @@ from muntin.metrics import Held
 from muntin.slicing.batch import Batch, Decoder
 from muntin.slicing.cold import ColdEvents
 from muntin.slicing.compaction import Compaction
+from muntin.slicing.governor import Governor, chosen
 from muntin.slicing.late import LateRows
 from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report
@@ -66,6 +67,7 @@ class Spanning(Engine):
         self._keeps = bool(sessions) or (self._fixed is not None and bool(self._fixed.kept))
         rule = bound.spec.compression
         self._kept = EventStore(1 + len(sessions)) if rule is None else ColdEvents(rule, 1 + len(sessions))
+        self._governor = Governor(rule) if rule is not None and rule.moves else None
         self._results = Results(bound, self._decoder.keys)
         self._compaction = Compaction(self._decoder.keys, [self._kept, *self._stores()])
         self._forgetting = Forgetting(interners)
@@ -94,6 +96,8 @@ class Spanning(Engine):
     # -- a step ------------------------------------------------------------------------------------------------------
 
     def _take(self, table: pa.Table, now: int | None) -> pa.Table | None:
+        if self._governor is not None:
+            self._governor.begin(table.num_rows)
         self._intact = True
         batch, rejected = self._decoder.decode(table, now)
         self._intact = False
@@ -127,10 +131,7 @@ class Spanning(Engine):
         reports: list[Report] = []
         released: list[tuple[int, View, Any]] = []
         if self._fixed is not None:
-            view = self._kept.view(0) if self._fixed.kept else None
-            reports += self._fixed.report(self._released, flush, view, self._longest or 0)
-            if view is not None and self._fixed.mark is not None and len(view):
-                released.append((0, view, view.time >= self._fixed.needed(self._fixed.mark)))
+            reports += self._fixed.report(self._released, flush, self._kept, self._longest or 0)
         for i, query in enumerate(self._sessions):
             view = self._kept.view(1 + i)
             report, keep = query.report(view, self._released, flush)
@@ -141,9 +142,13 @@ class Spanning(Engine):
             self._kept.let_go(bit, view, keep)
         if released:
             self._kept.drop()
-        self._kept.settle(self._watermark)
+        if self._fixed is not None and self._fixed.kept and self._fixed.mark is not None:
+            self._kept.drop_before(0, self._fixed.needed(self._fixed.mark))
+        self._kept.compress(self._watermark)
         table = self._results.table(reports)
         self._forget_silent()
+        if self._governor is not None and not self._ended:
+            self._governor.end(self, [*self._cold()], self._watermark, table)
         return table
 
     def _forget_silent(self) -> None:
@@ -153,7 +158,8 @@ class Spanning(Engine):
         gone, held = self._kept.dropped, self._kept.held
         if self._fixed is not None:
             gone, held = gone + self._fixed.turned[0], held + self._fixed.turned[1]
-        self._compaction.step(gone, held)
+        if self.spec.by:
+            self._compaction.step(gone, held)
         texts = [] if self._fixed is None else [self._fixed.texts]
         self._forgetting.step([self._kept, *texts], gone, held)
 
@@ -169,7 +175,7 @@ class Spanning(Engine):
     # -- what it says --------------------------------------------------------------------------------------------------
 
     def _measured(self) -> list[str]:
-        lines = []
+        lines = [f"compressed: {chosen(store.after, store.writer.codec)}" for store in self._cold()]
         spans = self.spec.spans
         if spans is not None and spans.postpone == "auto" and self._longest is not None:
             lines.append(f"postpone: {show_duration(self._longest)}, the longest duration of an event so far")
@@ -191,10 +197,9 @@ class Spanning(Engine):
         [3]
         """
         self._check_whole("snapshot")
-        rule = self.spec.compression
-        data = pack(self._dump(), None if rule is None else rule.for_states)
+        data = pack(self._dump(), self._codec)
         if self._layout is not None:
-            self._kept.settle(self._watermark)  # what was opened for it is compressed again
+            self._kept.compress(self._watermark)  # what was opened for it is compressed again
         return data
 
     def _dump(self) -> dict[str, Any]:

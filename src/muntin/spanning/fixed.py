@@ -21,12 +21,12 @@ from muntin.slicing.revisions import Report
 from muntin.slicing.shapes import shapes
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.slices import Partials
+from muntin.slicing.store_events import EventStore
 from muntin.slicing.texts import Texts
 from muntin.slicing.values import Interner
-from muntin.slicing.views import View
 from muntin.slicing.windower import last_end, missed_windows
 from muntin.spanning.edges import Edges
-from muntin.spanning.kept import Found, found_in, kept_values, valid_counts
+from muntin.spanning.kept import found_in, kept_values, valid_counts
 from muntin.spanning.ring import fits
 from muntin.spanning.techniques import Technique, technique
 from muntin.spans import Spans
@@ -116,12 +116,12 @@ class FixedSpans:
 
     # -- reporting -----------------------------------------------------------------------------------------------------
 
-    def report(self, released: int | None, flush: bool, view: View | None, longest: int) -> list[Report]:
+    def report(self, released: int | None, flush: bool, kept: EventStore, longest: int) -> list[Report]:
         """The windows that are due and new or changed; then close what is to be closed."""
         reports: list[Report] = []
         extent = self.cells.extent()
         if extent is not None and (released is not None or flush):
-            found = [self._fixed(group, released, flush, view, longest, extent) for group in self.groups]
+            found = [self._fixed(group, released, flush, kept, longest, extent) for group in self.groups]
             reports = [report for report in found if report is not None]
         if released is not None:
             self.close(released)
@@ -132,7 +132,7 @@ class FixedSpans:
         group: FixedGroup,
         released: int | None,
         flush: bool,
-        view: View | None,
+        kept: EventStore,
         longest: int,
         extent: tuple[int, int],
     ) -> Report | None:
@@ -156,19 +156,34 @@ class FixedSpans:
         which, key, partials = self.cells.merged(listed.a + extent[0], listed.b + extent[0], listed.start, listed.end)
         listed = listed.take(which)
         values = self._values(group.bound, group.fixed, partials)
-        found: Found | None = None
+        events: dict[str, Int64s] = {}
         if group.kept:
-            assert view is not None
-            found = found_in(view, key, listed.start, listed.end, longest)
-            original = self._originals[group.members[0][0]]
-            values |= kept_values(original, group.kept, found, key, listed.start, listed.end)
+            more, events = self._from_events(group, kept, (key, listed.start, listed.end), longest)
+            values |= more
         report = Report(listed.query, key, (listed.start, listed.end), listed.start, listed.end, None, values)
         if not self._revises:
             return report
-        report.events = {name: partials[self.fused.counts[place]] for name, place in group.fixed.items()}
-        if found is not None:
-            report.events |= valid_counts(self._originals[group.members[0][0]], group.kept, found)
+        report.events = {name: partials[self.fused.counts[place]] for name, place in group.fixed.items()} | events
         return group.reported.report(report, None)
+
+    def _from_events(
+        self, group: FixedGroup, kept: EventStore, windows: tuple[Int64s, Int64s, Int64s], longest: int
+    ) -> tuple[dict[str, pa.Array], dict[str, Int64s]]:
+        """What comes from kept events, for windows by key, start and end; those of other keys stay compressed."""
+        original, names = self._originals[group.members[0][0]], group.kept
+        places, values, events = [], [], []
+        for view, some in kept.views(0, windows[0]):
+            key, start, end = windows if some is None else (side[some] for side in windows)
+            found = found_in(view, key, start, end, longest)
+            values.append(kept_values(original, names, found, key, start, end))
+            events.append(valid_counts(original, names, found) if self._revises else {})
+            if some is None:
+                return values[0], events[0]
+            places.append(some)
+        back = np.argsort(np.concatenate(places))
+        joined = {name: pa.concat_arrays([part[name] for part in values]).take(pa.array(back)) for name in names}
+        counts = {name: np.concatenate([part[name] for part in events])[back] for name in names if self._revises}
+        return joined, counts
 
     def _values(self, bound: BoundQuery, fixed: dict[str, int], partials: Partials) -> dict[str, pa.Array]:
         return finished_all(self.fused, fixed, bound.aggregates, self._compiled, self.texts, partials)

@@ -2,11 +2,15 @@
 
 An event goes into the slice in which it ends, at the level that covers as many slices as it does, up to the height;
 then, as one that goes on, into the slice before that level, and so on (Algorithm 7). With a height of 1 each slice has
-the pair of Definition 4, and this is Algorithm 3. Only levels that hold events have a cell, for each key: most levels
-are empty, so cells are numbered as they come rather than laid out by slice and level.
+the pair of Definition 4, and this is Algorithm 3.
+
+Slices are on a circular array, as in section 6.1: those that go make room for those that come. A slice has a place for
+both partials of each level, of each key. What is there is the number of a cell: most levels are empty, and only those
+that hold events have one.
 
 What goes on for thousands of slices takes a few cells all the same: beyond the height there are aligned stretches of
-2, 4, 8, ... slices.
+2, 4, 8, ... slices. These are found in a hash table, and so are all cells where an array would be mostly empty: with
+many keys, or over very many slices.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ Bools = npt.NDArray[np.bool_]
 
 LEAST = 1_024  # places of the table at first
 LOOKS = 64  # releases after which it is seen whether room can be given back
+SMALL = 1 << 18  # places of the circular array that may always be there
+SHARE = 8  # and beyond that, how many for each event of a batch
 _LEVEL_BITS = 14
 _NONE: Int64s = np.empty(0, np.int64)
 
@@ -51,12 +57,19 @@ class Levels:
         self._a = self._b = self._ids = _NONE
         self._cached: Cells | None = None
         self._drops = 0
+        self._clear_ring()
+
+    def _clear_ring(self) -> None:
+        """No circular array."""
+        self._ring = np.empty(0, np.int32)
+        self._width = self._deep = self._keys = 1
+        self._bottom = 0  # the number of the first slice that has places
 
     @property
     def nbytes(self) -> int:
         """The bytes of the cells and of what finds them."""
         own = [self._ends, self._places, self._a, self._b, self._ids, *self.columns]
-        return self.edges.nbytes + self._table.nbytes + sum(part.nbytes for part in own)
+        return self.edges.nbytes + self._table.nbytes + self._ring.nbytes + sum(part.nbytes for part in own)
 
     # -- events --------------------------------------------------------------------------------------------------------
 
@@ -88,11 +101,12 @@ class Levels:
         ids = self._ids[:rows] if aligned else np.empty(room, np.int64)
         which = _NONE if aligned else np.empty(room, np.int64)
         keys = _NONE if key is None else key
+        self._reach(height, 1 if key is None else int(key.max()) + 1, SHARE * rows)
         state, done = np.array([self.count, 0]), 0
         while True:
-            done = assign(
-                a, b, keys, edges.base, height, done, self._table, self._ends, self._places, state, which, ids
-            )
+            ring = (self._ring, self._width, self._deep)
+            cells = (*ring, self._table, self._ends, self._places, state)
+            done = assign(a, b, keys, edges.base, height, done, *cells, which, ids)
             self.count = int(state[0])
             if done == rows:
                 break
@@ -108,6 +122,60 @@ class Levels:
         self._fused.update_cells(self.columns, ids[:pairs], times, orders, picked)
         return covered, pairs
 
+    # -- the circular array --------------------------------------------------------------------------------------------
+
+    def _reach(self, height: int, keys: int, most: int) -> None:
+        """Places for all slices that are held, for some keys; no array where these would be too many."""
+        from muntin.kernels.spanning import DYADIC
+
+        slices, room = len(self.edges) - self.edges.first, max(SMALL, most)
+        self._bottom = min(self._bottom, self.edges.base + self.edges.first)  # slices may have come before the first
+        if len(self._ring) and slices <= self._width and keys <= self._keys and 2 * height <= self._deep:
+            return
+        if not len(self._ring) and slices * keys * 2 * height > room:
+            return
+        # Cells that are there already may be higher than slices are now, and of other keys.
+        places = self._places[: self.count]
+        levels = places & ((1 << _LEVEL_BITS) - 1)
+        width, deep = self._width, 2 * max(height, int(levels[levels < DYADIC].max(initial=1)))
+        while width < slices:
+            width *= 2
+        keys = max(self._keys, keys, int((places >> _LEVEL_BITS).max(initial=0)) + 1)
+        keys = 1 << (keys - 1).bit_length()
+        if width * deep * keys > room:
+            if len(self._ring):
+                self._clear_ring()
+                self._place()
+            return
+        self._ring = np.empty(width * deep * keys, np.int32)
+        self._width, self._deep, self._keys = width, deep, keys
+        self._place()
+
+    def _place(self) -> None:
+        """All cells to where they are found."""
+        from muntin.kernels.spanning import placed
+
+        self._bottom = self.edges.base + self.edges.first
+        self._table.fill(-1)
+        self._ring.fill(-1)
+        ring = (self._ring, self._width, self._deep)
+        placed(self._ends[: self.count], self._places[: self.count], self._bottom, *ring, self._table)
+
+    def _pass(self) -> None:
+        """Slices have gone: their places are free for those that come."""
+        if not len(self._ring):
+            return
+        bottom = self.edges.base + self.edges.first
+        gone = bottom - self._bottom if len(self.edges) else self._width
+        if gone > 0:
+            rows = self._ring.reshape(self._keys, self._width, self._deep)
+            at = self._bottom & (self._width - 1)
+            rows[:, at : at + gone] = -1
+            rows[:, : max(0, min(at + gone - self._width, at))] = -1
+        self._bottom = bottom
+
+    # -- room for cells ------------------------------------------------------------------------------------------------
+
     def _grow(self) -> None:
         """Room for more, with all cells: those that events have gone to must stay where they are."""
         self._resize(2 * len(self._ends), np.arange(self.count))
@@ -117,8 +185,6 @@ class Levels:
 
     def _compact(self, stay: Int64s) -> None:
         """Only some of the cells, where they are."""
-        from muntin.kernels.spanning import rehashed
-
         before, self.count = self.count, len(stay)
         self.dropped += before - self.count
         self._cached = None
@@ -126,13 +192,10 @@ class Levels:
             column[: self.count] = column[stay]
         for column in self.columns:
             column[self.count : before] = 0
-        self._table.fill(-1)
-        rehashed(self._ends[: self.count], self._places[: self.count], self._table)
+        self._place()
 
     def _resize(self, size: int, stay: Int64s) -> None:
         """Room for `size` cells, with only some of those that are there."""
-        from muntin.kernels.spanning import rehashed
-
         self._cached = None
         ends, places = np.empty(size, np.int64), np.empty(size, np.int64)
         columns = self._fused.new(size)
@@ -140,8 +203,8 @@ class Levels:
         for column, before in zip(columns, self.columns, strict=True):
             column[: len(stay)] = before[stay]
         self._ends, self._places, self.columns, self.count = ends, places, columns, len(stay)
-        self._table = np.full(2 * size, -1, np.int32)
-        rehashed(ends[: self.count], places[: self.count], self._table)
+        self._table = np.empty(2 * size, np.int32)
+        self._place()
 
     # -- windows -------------------------------------------------------------------------------------------------------
 
@@ -173,6 +236,7 @@ class Levels:
     def drop(self, time: int) -> None:
         """Forget the cells of slices that end by a time."""
         self.edges.need(time)
+        self._pass()
         self._cached = None
         self._drops += 1
         if self._drops % LOOKS and self.count:
@@ -183,6 +247,7 @@ class Levels:
             while size // 4 < len(stay):
                 size *= 2
             self.dropped += self.count - len(stay)
+            self._clear_ring()
             self._resize(min(size, len(self._ends)), stay)
 
     # -- keys and snapshots --------------------------------------------------------------------------------------------
