@@ -15,6 +15,7 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
     ("name", "said"),
     [
         ("dashboard", ["1 minute: 4 points instead of 20,000", "0 readings came too late"]),
+        ("calls", ["calls at once at most", "the same windows: True", "0 records came too late"]),
         ("techniques", ["aggregate_tree:", "windows", "cannot be told to be before one"]),
     ],
 )
@@ -28,4 +29,4 @@ def test_an_example_runs(
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"dashboard", "techniques", "nexmark"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"calls", "dashboard", "techniques", "nexmark"}

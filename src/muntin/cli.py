@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import typer
@@ -53,44 +54,53 @@ def run(file: Path = typer.Argument(..., help="A pipeline in TOML: source, spec,
         spark.stop()
 
 
+SIZES = (
+    "The size: quick ones take less than a minute. Else a figure that is named is full, and of all of them each has "
+    "the size that fits a run of some minutes."
+)
+
+
 @app.command()
 def bench(
     names: list[str] = typer.Argument(None, help="Figures or tables; all figures where none is named."),
-    quick: bool = typer.Option(False, help="A small size: each figure takes less than a minute."),
+    quick: bool = typer.Option(None, "--quick/--full", help=SIZES, show_default=False),
     out: Path = typer.Option(Path("bench"), help="Where result files and plots go."),
     seed: int = typer.Option(7, help="What random data begin with."),
     list_: bool = typer.Option(False, "--list", help="Only say which there are."),
-    report: Path = typer.Option(None, help="Write a page of all result files in --out, and measure nothing."),
+    report: Path = typer.Option(None, help="Then write a page of all result files in --out."),
+    measure: bool = typer.Option(True, help="Measure; without, only the page is written anew."),
+    minutes: float = typer.Option(math.inf, help="Begin no further figure after so many.", show_default=False),
 ) -> None:
     """Measure the papers' figures again: a result file, a plot, and a reading of each."""
     from rich.console import Console
     from rich.table import Table
 
-    from muntin.bench.figures import FIGURES, TABLES, figure
+    from muntin.bench.figures import FIGURES, MISSING, TABLES, figure
 
     console = Console()
     if list_:
         table = Table("name", "shows", box=None)
         for name, shown in {**FIGURES, **TABLES}.items():
             table.add_row(name, shown)
+        for name, shown in MISSING.items():
+            table.add_row(name, f"{shown}: needs hardware counters")
         console.print(table)
         return
-    if report is not None:
-        from muntin.bench.report import write_page
-
-        console.print(f"{write_page(out, report)} figures in {report}")
-        return
-    from muntin.bench.running import run_figure
+    from muntin.bench.report import write_page
+    from muntin.bench.running import run_figures
 
     try:
-        found = {name: None if name in TABLES else figure(name) for name in names or FIGURES}
+        found = {name: None if name in TABLES else figure(name) for name in names or (FIGURES if measure else ())}
     except SpecError as error:
         raise typer.BadParameter(str(error)) from None
-    for name, one in found.items():
-        if one is not None:
-            run_figure(one, quick, out, seed, console)
-            continue
+    figures = {one: bool(not names and not one.full) if quick is None else quick for one in found.values() if one}
+    failed = run_figures(figures, out, seed, console, minutes)
+    for name in (name for name, one in found.items() if one is None):
         from muntin.bench.__main__ import main as tables
 
         sizes = ["--rows", "200000", "--rounds", "3", "--slices", "10000"] if quick else []
         tables(["window" if name == "engine" else name, *sizes])
+    if report is not None:
+        console.print(f"{write_page(out, report)} figures in {report}")
+    if failed:
+        raise typer.Exit(1)

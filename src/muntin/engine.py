@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib
 import time
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from muntin.aggregates import Aggregate
-from muntin.errors import BudgetExceeded, EngineEnded, FrameError, RejectedRows, SpecError, nearest
+from muntin.errors import BudgetExceeded, EngineEnded, FrameError, RejectedRows, SpecError
 from muntin.final import check
 from muntin.frames import to_arrow
 from muntin.layout import Layout, layout
 from muntin.metrics import Held, Meter, Metrics
-from muntin.sources import Sources
+from muntin.sources import Sources, check_sources
 from muntin.spec import Spec
-from muntin.stores import asked_for
-from muntin.units import Measure, microseconds, moment
+from muntin.state.codecs import Codec
+from muntin.units import microseconds, moment
 from muntin.windows import Window
 
 if TYPE_CHECKING:
     from muntin.explain import Explanation
 
-__all__ = ["AUTO", "ENGINES", "Engine", "apply", "make"]
+__all__ = ["AUTO", "Engine", "prepared"]
 
 AUTO: Literal["auto"] = "auto"
 
@@ -44,6 +43,9 @@ class Engine(ABC):
     >>> engine.push({"ts": [0, 1]}).num_rows, engine.advance(1_000_000).column("n").to_pylist()
     (0, [2])
     """
+
+    packing: Codec | Literal["auto"] | None = None
+    """What snapshots are packed with where the spec does not compress."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class Engine(ABC):
         """Whether every changed window is reported after every step, and not only those that are due."""
         self._sources = Sources() if sources is None else sources
         if self._sources.asked:
-            _check_sources(spec, watermark == AUTO)
+            check_sources(spec, watermark == AUTO)
         self.spec = spec
         self.store = store
         """The aggregate store that was asked for."""
@@ -133,7 +135,7 @@ class Engine(ABC):
         """
         self._check_open("push")
         if source is not None:
-            _check_sources(self.spec, self._automatic)
+            check_sources(self.spec, self._automatic)
         self._sources.turn(source)
         if source is not None:
             self._newest = self._sources.newest()
@@ -201,6 +203,12 @@ class Engine(ABC):
     def _measured(self) -> list[str]:
         """What was measured, a line each."""
         return []
+
+    @property
+    def _codec(self) -> Codec | Literal["auto"] | None:
+        """The codec of snapshots."""
+        rule = self.spec.compression
+        return self.packing if rule is None else rule.for_states
 
     def snapshot(self) -> bytes:
         """The state as bytes, for `restore`; only engines for use have it."""
@@ -410,115 +418,6 @@ class Engine(ABC):
         """The windows that are due; then close what is to be closed."""
 
 
-def _check_sources(spec: Spec, automatic: bool) -> None:
-    """Sources have a say in automatic watermarks over event time only."""
-    if not automatic:
-        raise SpecError(
-            "sources and watermark='manual' do not go together: a manual watermark moves only on advance(). Leave "
-            "watermark= out, or push without source=."
-        )
-    if spec.time is None:
-        raise SpecError(
-            "over(None) goes by arrival: the rows of all sources have one clock, so no source can lag behind. Leave "
-            "source=, sources= and idle_source= out, or name a column of event times."
-        )
-
-
-def _shown(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name}: {field.type}" for field in schema)
-
-
-def _reference() -> type[Engine]:
-    from muntin.reference import Reference
-
-    return Reference
-
-
-def _slicing() -> type[Engine]:
-    from muntin.slicing.engine import Slicing
-
-    return Slicing
-
-
-def _spanning() -> type[Engine]:
-    from muntin.spanning.engine import Spanning
-
-    return Spanning
-
-
-def _baseline(module: str, name: str) -> Callable[[], type[Engine]]:
-    def found() -> type[Engine]:
-        made: type[Engine] = getattr(importlib.import_module(f"muntin.baselines.{module}"), name)
-        return made
-
-    return found
-
-
-ENGINES: dict[str, Callable[[], type[Engine]]] = {
-    "auto": _slicing,
-    "slicing": _slicing,
-    "reference": _reference,
-    "tuple_buffer": _baseline("engines", "TupleBuffer"),
-    "aggregate_tree": _baseline("engines", "AggregateTree"),
-    "aggregate_buckets": _baseline("engines", "AggregateBuckets"),
-    "tuple_buckets": _baseline("engines", "TupleBuckets"),
-    "panes": _baseline("slicers", "Panes"),
-    "pairs": _baseline("slicers", "Pairs"),
-    "cutty": _baseline("slicers", "Cutty"),
-}
-"""The engines by name, imported when first asked for; all but the first three are to compare with (papers 1 and 2)."""
-
-SPAN_ENGINES: dict[str, Callable[[], type[Engine]]] = {
-    "auto": _spanning,
-    "slicing": _spanning,
-    "reference": _reference,
-    "aggregate_buckets": _baseline("span_engines", "AggregateBuckets"),
-    "tuple_buckets": _baseline("span_engines", "TupleBuckets"),
-    "sweeping": _baseline("span_engines", "Sweeping"),
-}
-"""The same for events with a duration, with the techniques that paper 3 compares with."""
-
-
-def make(
-    spec: Spec,
-    engine: str,
-    watermark: str,
-    clock: Callable[[], Any] | None,
-    sources: Iterable[str] | None = None,
-    idle_source: object = None,
-    threads: int = 1,
-    store: str = AUTO,
-    latency: str | None = None,
-    emit: str = "final",
-    final: str = AUTO,
-) -> Engine:
-    """An engine by name."""
-    made = _class(engine, spec)
-    if not isinstance(threads, int) or not 1 <= threads <= 1024:
-        raise SpecError(f"threads={threads!r} is not a number of threads. Give 1 or more, up to 1024.")
-    if threads == 1:
-        return made(spec, watermark, clock, Sources(sources, idle_source), asked_for(store, latency), emit, final)
-    from muntin.slicing.parallel import Parallel
-
-    if spec.spans is not None:
-        raise SpecError(f"threads={threads}: events with a duration are handled by one thread. Leave threads= out.")
-    if made is not _slicing():
-        raise SpecError(f"threads={threads} with engine={engine!r}: only the slicing engine runs in several threads.")
-    return Parallel(
-        spec, watermark, clock, Sources(sources, idle_source), threads, asked_for(store, latency), emit, final
-    )
-
-
-def apply(spec: Spec, frame: Any, engine: str, final: str = AUTO) -> Any:
-    """All windows of a finite frame: nothing is late, and every window that exists is reported."""
-    given = to_arrow(frame)
-    table = prepared(spec, given.table)
-    running = _class(engine, spec)(spec, "manual", final=final)
-    running._layout = layout(spec, table.schema, finite=True)
-    running._begin(running._layout)
-    return given.restore(running._finite(table))
-
-
 def prepared(spec: Spec, table: pa.Table) -> pa.Table:
     """The rows that count, with the computed columns."""
     if not spec.rows:
@@ -528,10 +427,5 @@ def prepared(spec: Spec, table: pa.Table) -> pa.Table:
     return made(spec, table)
 
 
-def _class(engine: str, spec: Spec) -> type[Engine]:
-    engines = ENGINES if spec.spans is None else SPAN_ENGINES
-    if engine not in engines:
-        raise SpecError(f"engine={engine!r} is unknown. {nearest(engine, engines)}")
-    if engine == "tuple_buffer" and any(query.window.measure is Measure.ROWS for query in spec.queries):
-        return _baseline("rows", "RowsBuffer")()
-    return engines[engine]()
+def _shown(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muntin.errors import SpecError, nearest
 from muntin.units import duration
 
-__all__ = ["Sources"]
+if TYPE_CHECKING:
+    from muntin.spec import Spec
+
+__all__ = ["Sources", "check_sources"]
 
 
 @dataclass
@@ -118,3 +121,17 @@ class Sources:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names)
+
+
+def check_sources(spec: Spec, automatic: bool) -> None:
+    """Sources have a say in automatic watermarks over event time only."""
+    if not automatic:
+        raise SpecError(
+            "sources and watermark='manual' do not go together: a manual watermark moves only on advance(). Leave "
+            "watermark= out, or push without source=."
+        )
+    if spec.time is None:
+        raise SpecError(
+            "over(None) goes by arrival: the rows of all sources have one clock, so no source can lag behind. Leave "
+            "source=, sources= and idle_source= out, or name a column of event times."
+        )

@@ -246,7 +246,7 @@ class Spec:
             from muntin.spark.plan import apply_spark
 
             return apply_spark(self.checked(), frame, engine, buckets, final)
-        from muntin.engine import apply
+        from muntin.engines import apply
 
         return apply(self.checked(), frame, engine, final)
 
@@ -323,7 +323,7 @@ class Spec:
         >>> engine.push({"ts": [0, 1, 1_000_000]}).column("n").to_pylist()
         [2]
         """
-        from muntin.engine import make
+        from muntin.engines import make
 
         return make(
             self.checked(), engine, watermark, clock, sources, idle_source, threads, store, latency, emit, final

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.slicing.engine import Slicing
+from muntin.slicing.rows.arrivals import NO_INTS
 from muntin.slicing.rows.cells import RowsFused
+from muntin.slicing.rows.events import _by_key
 from muntin.slicing.rows.lane import Lane
+from muntin.slicing.rows.waiting import Chunk, Sorted
 from muntin.windows import Window
 from tests.slicing.lanes import (
     CELLS,
@@ -278,3 +281,20 @@ def test_windows_come_and_go(by: Any, lateness: str) -> None:
 
 def test_ids_of_keys_move(monkeypatch: pytest.MonkeyPatch) -> None:
     check_ids_of_keys_move(monkeypatch, mt.tumbling("3 rows"), all=mt.collect("x"), total=mt.sum("x"))
+
+
+@given(st.sampled_from([1, 3, 60, 1_000]).flatmap(lambda most: st.lists(st.integers(0, most), min_size=1, max_size=60)))
+def test_rows_of_a_key_come_together_in_their_order(ids: list[int]) -> None:
+    """By counting where ids lie close together, else by sorting."""
+    key = np.array(ids)
+    keys, offsets, places = _by_key(Sorted(np.arange(len(key)), NO_INTS, [(_chunk(key), None)]))
+    found = np.empty(len(key), np.int64)
+    found[np.arange(len(key)) if places is None else places] = np.arange(len(key))
+    assert found.tolist() == np.argsort(key, kind="stable").tolist()
+    expected, counts = np.unique(key, return_counts=True)
+    assert keys.tolist() == expected.tolist()
+    assert np.diff(offsets).tolist() == counts.tolist()
+
+
+def _chunk(key: Any) -> Chunk:
+    return Chunk(np.arange(len(key)), NO_INTS, NO_INTS, {"key": key})

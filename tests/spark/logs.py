@@ -111,18 +111,34 @@ def steps_of(batches: list[pa.Table], spec: mt.Spec) -> list[tuple[pa.Table | No
     return steps
 
 
+def committed(checkpoint: Path) -> int:
+    """How many batches a query has committed."""
+    commits = checkpoint / "commits"
+    return len([file for file in commits.iterdir() if file.name.isdigit()]) if commits.exists() else 0
+
+
+def taken(checkpoint: Path) -> int:
+    """How many files a query has taken in, up to the last batch that it committed."""
+    batches = committed(checkpoint)
+    return _files(checkpoint, batches - 1) if batches else 0
+
+
+def _files(checkpoint: Path, number: int) -> int:
+    return int(json.loads((checkpoint / "offsets" / str(number)).read_text().splitlines()[2])["logOffset"]) + 1
+
+
 def steps_made(checkpoint: Path, batches: list[pa.Table], spec: mt.Spec) -> list[tuple[pa.Table | None, int | None]]:
-    """The steps that a query really made, as its checkpoint tells: one file per batch, and batches without rows."""
+    """The steps that a query really made, as its checkpoint tells: its files, and batches without rows."""
     steps: list[tuple[pa.Table | None, int | None]] = []
-    taken = -1
-    for number in range(len([file for file in (checkpoint / "commits").iterdir() if file.name.isdigit()])):
+    before = 0
+    for number in range(committed(checkpoint)):
         lines = (checkpoint / "offsets" / str(number)).read_text().splitlines()
         mark = from_spark(json.loads(lines[1])["batchWatermarkMs"], spec.disorder)
-        upto = json.loads(lines[2])["logOffset"]
-        assert upto - taken in (0, 1)
-        steps.append((batches[upto] if upto > taken else None, mark))
-        taken = upto
-    assert taken == len(batches) - 1
+        files = _files(checkpoint, number)
+        # Mostly one: where Spark was stopped after it had listed a file, and before it said so, two.
+        steps.append((pa.concat_tables(batches[before:files]) if files > before else None, mark))
+        before = files
+    assert before == len(batches)
     return steps
 
 

@@ -1,13 +1,7 @@
-"""Windows added and removed between two runs on one checkpoint: what comes out, and when a run is killed on the way."""
+"""Windows added and removed between two runs on one checkpoint: what comes out. Killed on the way: test_kills."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +11,8 @@ import pytest
 import muntin as mt
 import muntin.spark
 from muntin.spec import query_named
-from tests.conftest import ROOT
 from tests.slicing.changing import Model, of_query, rows
 from tests.spark.logs import AGGREGATES, WINDOWS, Collected, Folder, cut, spec_of, steps_made, table
-from tests.spark.test_restart import start
 
 NOW = {"availableNow": True}
 BEFORE = ["tumbling", "sliding", "session", "rows", "frame"]
@@ -182,90 +174,3 @@ def test_what_may_not_follow_is_refused_before_the_first_batch(spark: Any, tmp_p
         go(spec.window("more", mt.tumbling("1 s"), top=mt.max("y")))
     assert list(muntin.spark.starts(spark, str(tmp_path / "c"))) == ["tumbling"]
     go(spec)
-
-
-# -- killed ------------------------------------------------------------------------------------------------------------
-
-DRIVER = """
-import os
-import signal
-import sys
-from pathlib import Path
-
-import muntin.spark
-import muntin.spark.start as starting
-from tests.spark.logs import Folder
-from tests.spark.test_change_stream import the_spec
-from tests.spark.test_restart import start
-
-path = Path(sys.argv[1])
-spark = muntin.spark.session("killed", cores=2, partitions=2)
-spark.sparkContext.setLogLevel("OFF")
-now = {"trigger": {"availableNow": True}}
-start(spark, the_spec(0), Folder(path / "in"), path, **now).awaitTermination()
-(path / "in" / ".later").rename(path / "in" / "0002.parquet")
-
-
-class Fatal(starting._Writer):
-    def __call__(self, blobs, batch_id):
-        super().__call__(blobs, batch_id)  # all was written, and the batch is not committed
-        os.killpg(0, signal.SIGKILL)
-
-
-starting._Writer = Fatal
-start(spark, the_spec(1), Folder(path / "in"), path, **now).awaitTermination()
-"""
-
-
-def the_spec(version: int) -> mt.Spec:
-    spec = mt.over("ts", by="key", **DELAYS)
-    for name in [["tumbling", "session", "rows"], ["tumbling", "sliding", "rows tumbling"]][version]:
-        spec = spec.window(name, WINDOWS[name], n=mt.count(), total=mt.sum("x"))
-    return spec
-
-
-def test_a_change_killed_in_its_first_batch(spark: Any, tmp_path: Path) -> None:
-    batches = cut(table(36, behind=60), 36, 4)
-    folder = Folder(tmp_path / "in")
-    folder.put(*batches[:3])
-    (folder.path / "0002.parquet").rename(folder.path / ".later")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    command = [sys.executable, "-c", textwrap.dedent(DRIVER), str(tmp_path)]
-    # A group of its own: the JVM and its workers go with it.
-    killed = subprocess.run(command, env=environment, start_new_session=True, cwd=ROOT, timeout=300, check=False)
-    assert killed.returncode == -signal.SIGKILL
-    begun = len([file for file in (tmp_path / "checkpoint" / "commits").iterdir() if file.name.isdigit()])
-    assert (tmp_path / "checkpoint" / "offsets" / str(begun)).exists(), "it was killed before or after the batch"
-    since = muntin.spark.starts(spark, str(tmp_path / "checkpoint"))
-    assert list(since) == ["tumbling", "sliding", "rows tumbling"], "the change was not accepted before it was killed"
-    assert since["rows tumbling"] is not None
-    folder.put(batches[3])
-    ways = {"again": since, "back": dict.fromkeys(["tumbling", "session", "rows"])}  # back: as if nothing had been
-    for way, expected in ways.items():
-        path, after = tmp_path / way, the_spec(int(way == "again"))
-        for name in ("checkpoint", "results", "late"):
-            if (tmp_path / name).exists():
-                shutil.copytree(tmp_path / name, path / name)
-        start(spark, after, folder, path, trigger=NOW, flush=True)
-        assert muntin.spark.starts(spark, str(path / "checkpoint")) == expected
-        check_sink(spark, path, batches, after, expected, begun)
-
-
-def check_sink(spark: Any, path: Path, batches: list[pa.Table], after: mt.Spec, since: Any, begun: int) -> None:
-    """What lies in the sink of two runs; the second began with a batch of this number."""
-    before = the_spec(0)
-    model = Model(before)
-    for query in before.queries:
-        model.add(query, None)
-    steps = steps_made(path / "checkpoint", batches, before)
-    for number, step in enumerate([*steps, None]):
-        if number == begun:
-            model.queries = {name: one for name, one in model.queries.items() if name in since}
-            for name in since.keys() - model.queries.keys():
-                model.add(query_named(after, name), since[name])
-        expected, _ = model.run(None, None, True) if step is None else model.run(*step)
-        folder = path / "results" / f"batch_id={'flush' if step is None else number}"
-        found = spark.read.parquet(str(folder)).toArrow() if folder.exists() else pa.table({})
-        for name, listed in expected.items():
-            assert rows(of_query(found, name)) == listed, f"{name} in {folder.name}"
-        assert found.num_rows == sum(map(len, expected.values())), folder.name

@@ -1,12 +1,7 @@
-"""Restarts: a query stopped, a Python worker or the driver killed in a batch; the sink holds the reference's rows."""
+"""Restarts: a query stopped, Python workers killed in a batch; the sink holds the reference's rows (see test_kills)."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +14,7 @@ import pytest
 import muntin as mt
 from muntin.reference import run
 from muntin.spark import Progress
-from tests.conftest import ROOT
+from tests.conftest import Tally
 from tests.reliability.sizes import seeds
 from tests.spark.logs import Folder, cut, spec_of, steps_made, table
 from tests.strategies import rows_of
@@ -52,13 +47,8 @@ def check(spec: mt.Spec, batches: list[pa.Table], path: Path, flush: bool = True
 
 
 def start(spark: Any, spec: mt.Spec, folder: Folder, path: Path, **options: Any) -> Any:
-    return spec.start(
-        folder.stream(spark),
-        results=str(path / "results"),
-        late=str(path / "late"),
-        checkpoint=str(path / "checkpoint"),
-        **options,
-    )
+    places = {"results": str(path / "results"), "late": str(path / "late"), "checkpoint": str(path / "checkpoint")}
+    return spec.start(folder.stream(spark), **{**places, **options})
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -121,9 +111,9 @@ def wait_for(done: Any, query: Any, seconds: float = 240) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_worker_killed_in_a_batch_changes_nothing(spark: Any, tmp_path: Path, seed: int) -> None:
+def test_workers_killed_in_two_batches_change_nothing(spark: Any, tmp_path: Path, seed: int, tally: Tally) -> None:
     class Deadly(mt.Aggregate):
-        """Counts, and the first time in the middle of the stream kills the worker it runs in."""
+        """Counts, and where it finds the fuse kills the worker it runs in."""
 
         partial = {"n": int}  # noqa: RUF012
         identity = (0,)
@@ -150,56 +140,13 @@ def test_a_worker_killed_in_a_batch_changes_nothing(spark: Any, tmp_path: Path, 
     spec = mt.over("ts", by="key", disorder="8 ms").window("w", mt.tumbling("50 ms"), n=Deadly("x"))
     plain = mt.over("ts", by="key", disorder="8 ms").window("w", mt.tumbling("50 ms"), n=mt.count("x"))
     folder = Folder(tmp_path / "in")
-    folder.put(*batches[:2])
-    start(spark, spec, folder, tmp_path, trigger=NOW).awaitTermination()
-    (tmp_path / "fuse").touch()
-    folder.put(*batches[2:])
-    start(spark, spec, folder, tmp_path, trigger=NOW, flush=True)
-    assert not (tmp_path / "fuse").exists(), "no worker was killed"
+    for part, end in ((batches[:2], False), (batches[2:], True)):
+        (tmp_path / "fuse").touch()
+        folder.put(*part)
+        start(spark, spec, folder, tmp_path, trigger=NOW, flush=end).awaitTermination()
+        assert not (tmp_path / "fuse").exists(), "no worker was killed"
     expected = run(plain, steps_made(tmp_path / "checkpoint", batches, spec), flush=True)
     found = rows_of(written(tmp_path / "results", expected.results[0].schema))
     assert [row for row in found if row[-2]] == [row for row in rows_of(*expected.results) if row[-2]]
     assert len(found) == sum(part.num_rows for part in expected.results)
-
-
-DRIVER = """
-import sys
-from pathlib import Path
-import muntin.spark
-from tests.spark.logs import Folder
-from tests.spark.test_restart import start, the_spec
-
-path, end = Path(sys.argv[1]), sys.argv[2] == "end"
-spark = muntin.spark.session("killed", cores=2, partitions=2)
-spark.sparkContext.setLogLevel("OFF")
-options = {"trigger": {"availableNow": True}, "flush": True} if end else {}
-query = start(spark, the_spec(), Folder(path / "in"), path, **options)
-query.awaitTermination()
-spark.stop()
-"""
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_driver_killed_in_a_batch_changes_nothing(tmp_path: Path, seed: int) -> None:
-    spec, batches = the_spec(), the_batches(seed + 100)
-    folder = Folder(tmp_path / "in")
-    folder.put(*batches)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    command = [sys.executable, "-c", textwrap.dedent(DRIVER), str(tmp_path)]
-    # A group of its own: the JVM and its workers go with it.
-    first = subprocess.Popen([*command, "go"], env=environment, start_new_session=True, cwd=ROOT)
-    try:
-        commits = tmp_path / "checkpoint" / "commits"
-        end = time.monotonic() + 300
-        while not (commits / str(seed % 3)).exists():
-            assert first.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.02)
-    finally:
-        os.killpg(first.pid, signal.SIGKILL)
-        first.wait()
-    done = len([file for file in commits.iterdir() if not file.name.startswith(".")])
-    assert done < len(batches) + 1, "it was over before it was killed"
-    subprocess.run([*command, "end"], env=environment, check=True, timeout=300, cwd=ROOT)
-    check(spec, batches, tmp_path)
+    tally(kills=2)

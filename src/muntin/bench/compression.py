@@ -102,13 +102,31 @@ class Outcome:
     compressions: int
     decompressions: int
     results: int
+    taken: dict[float, float]
+    """Rows per second that were taken, for each rate of input."""
+    ended: dict[float, Ended]
+    """What an experiment of one length came to, for each rate: a lower rate takes fewer rows in that time."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """At the end of an experiment: bytes of state, share of vehicles compressed, how often any was, and was opened."""
+
+    state: float
+    share: float
+    compressions: int
+    decompressions: int
 
 
 def measure(
-    seconds: int = HOURS, per_second: float = 0.5, batch: int = 5, after: tuple[str, ...] = tuple(AFTER)
+    seconds: int = HOURS,
+    per_second: float = 0.5,
+    batch: int = 5,
+    after: tuple[str, ...] = tuple(AFTER),
+    seed: int = 1,
 ) -> list[Outcome]:
     """The outcome for each D, of one run in which they take turns."""
-    table = reports(seconds, per_second)
+    table = reports(seconds, per_second, seed)
     spec = mt.over("ts", by="vehicle", max_ahead=None)
     spec = spec.window("w", mt.sliding("3 hours", every="1 minute"), stops=mt.process(stops, "speed"))
     engines: list[Any] = []
@@ -126,6 +144,8 @@ def measure(
     took = np.zeros((len(after), len(rows)))
     gave = np.zeros(len(rows), np.bool_)
     held, results = np.zeros((len(after), 4)), [0] * len(after)
+    ends = {int(np.searchsorted(np.cumsum(rows), rate * rows.sum())): rate for rate in RATES}
+    ended: list[dict[float, Ended]] = [{} for _ in after]
     for i, (first, count) in enumerate(zip(edges[:-1].tolist(), rows.tolist(), strict=True)):
         part = table.slice(first, count)
         for j in np.roll(np.arange(len(after)), i).tolist():
@@ -136,6 +156,10 @@ def measure(
             gave[i] = found.num_rows > 0
         if 2 * i >= len(rows) and not i % 12:  # the windows are half full: now memory counts
             held += [[e.nbytes, e._kept.nbytes, e._kept.turned[1], e.metrics().share_compressed] for e in engines]
+        if i in ends:
+            for one, engine in zip(ended, engines, strict=True):
+                told = engine.metrics()
+                one[ends[i]] = Ended(engine.nbytes, told.share_compressed, told.compressions, told.decompressions)
     samples = sum(1 for i in range(len(rows)) if 2 * i >= len(rows) and not i % 12)
     sustained = rows.sum() / took[0].sum()
     outcomes = []
@@ -145,7 +169,8 @@ def measure(
         done = (metrics.compressions, metrics.decompressions, results[j])
         state, kept, events, share = (held[j] / samples).tolist()
         speed = float(rows.sum() / took[j].sum())
-        outcomes.append(Outcome(name, speed, state, kept, events, share, latency, *done))
+        taken = {rate: _taken(took[j], rows, rate * sustained) for rate in RATES}
+        outcomes.append(Outcome(name, speed, state, kept, events, share, latency, *done, taken, ended[j]))
     return outcomes
 
 
@@ -164,3 +189,11 @@ def _latency(
         if results:
             waited.append(done - at)
     return float(np.mean(waited)) if waited else 0.0
+
+
+def _taken(took: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], rate: float) -> float:
+    """Rows per second from the first batch to when the last is done, where rows come in at a rate."""
+    done = 0.0
+    for at, seconds in zip((np.cumsum(rows) / rate).tolist(), took.tolist(), strict=True):
+        done = max(done, at) + seconds
+    return float(rows.sum() / done)

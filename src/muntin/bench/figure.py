@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 __all__ = ["Axis", "Figure", "Panel", "Point", "Run", "Step"]
 
@@ -37,8 +37,8 @@ class Panel:
     name: str
     x: Axis
     y: Axis
-    bars: bool = False
-    """Whether x are names, so that series stand side by side as bars."""
+    kind: Literal["lines", "bars", "dots"] = "lines"
+    """Bars: x are names, and series stand side by side. Dots: each point is its series' alone, joined by no line."""
 
 
 @dataclass
@@ -50,6 +50,8 @@ class Run:
     scale: float = 1.0
     """How large a run is relative to its size: tests run tiny ones."""
     points: list[Point] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    """Where data came from that were not made up."""
 
     @property
     def rounds(self) -> int:
@@ -92,6 +94,8 @@ class Figure:
     """What is to be measured, one step after the other; each adds its points to the run."""
     read: Callable[[Run], str]
     """One or two sentences from the numbers: what we see, and where we differ, why."""
+    full: bool = False
+    """Whether the report shows the full size: where that takes seconds, not minutes."""
 
     def described(self) -> dict[str, Any]:
         """What a result file says of the figure itself."""

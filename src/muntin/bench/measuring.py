@@ -64,14 +64,14 @@ def throughputs(
     return {name: statistics.median(found) for name, found in rates.items()}
 
 
-def seconds(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Seconds that each call takes, median of rounds in which they take turns; each is called once before.
+def seconds(calls: Mapping[str, Callable[[], Any]], rounds: int, warm: bool = False) -> dict[str, float]:
+    """Seconds that each call takes, median of rounds in which they take turns; each is called once before unless warm.
 
     >>> seconds({"nothing": lambda: None}, 3)["nothing"] < 1
     True
     """
     took: dict[str, list[float]] = {name: [] for name in calls}
-    for call in calls.values():
+    for call in () if warm else calls.values():
         call()
     for _ in range(rounds):
         for name, call in calls.items():

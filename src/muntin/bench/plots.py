@@ -28,14 +28,16 @@ def draw(found: dict[str, Any], folder: Path) -> list[Path]:
     with matplotlib.rc_context(
         {"font.size": 9, "svg.hashsalt": "muntin", "svg.fonttype": "none", "axes.axisbelow": True}
     ):
-        wide = len(panels) if len(panels) <= 3 else 2
+        wide = len(panels) if len(panels) <= 3 else 2 if len(panels) % 3 else 3
         high = -(-len(panels) // wide)
         figure = Figure(figsize=(5.2 * wide, 3.9 * high), layout="constrained")
         places = figure.subplots(high, wide, squeeze=False).flat
         for place, panel in zip(places, panels, strict=False):
             here = [point for point in points(found) if point.panel == panel["name"]]
-            (_bars if panel["bars"] else _lines)(place, here)
+            DRAWN[panel["kind"]](place, here)
             _axes(place, panel)
+            if panel["kind"] == "lines":
+                _ticks(place, sorted({float(point.x) for point in here}))
         figure.suptitle(f"{found['title']} ({found['size']})")
         files = [folder / f"{found['figure']}.{kind}" for kind in ("png", "svg")]
         for file in files:
@@ -76,8 +78,38 @@ def _bars(place: Any, here: list[Point]) -> None:
     place.set_xticks(range(len(kinds)), kinds, **turned)
 
 
+def _dots(place: Any, here: list[Point]) -> None:
+    names = sorted({point.series for point in here})
+    for name in names:
+        at = _style(name, names)
+        some = [(point.x, point.y) for point in here if point.series == name]
+        place.scatter(*zip(*some, strict=True), label=name, color=COLOURS[at], marker=MARKERS[at], s=45)
+
+
+def _ticks(place: Any, places: list[float]) -> None:
+    """Where there are few places, they are the ticks: a logarithmic axis would have its own between them."""
+    if len(places) <= 6:
+        place.set_xticks(places, [short(x) for x in places])
+        place.set_xticks([], minor=True)
+
+
+def short(x: float) -> str:
+    """A number in few letters.
+
+    >>> short(0.25), short(1_000), short(2_097_152), short(0.0957)
+    ('0.25', '1k', '2.1M', '0.096')
+    """
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if x >= unit:
+            return f"{x / unit:.2g}{name}" if x < 100 * unit else f"{x / unit:.0f}{name}"
+    return f"{x:.2g}" if x < 100 else f"{x:.0f}"
+
+
+DRAWN = {"lines": _lines, "bars": _bars, "dots": _dots}
+
+
 def _axes(place: Any, panel: dict[str, Any]) -> None:
-    if panel["x"]["log"] and not panel["bars"]:
+    if panel["x"]["log"] and panel["kind"] != "bars":
         place.set_xscale("log")
     if panel["y"]["log"]:
         place.set_yscale("log")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from muntin.bench.figure import Run
-from muntin.bench.figures import FIGURES, figure
+from muntin.bench.figures import COUNTERS, FIGURES, MISSING, figure
 from muntin.bench.plots import draw
 from muntin.bench.results import points, read
 
@@ -21,13 +21,21 @@ The papers' figures, measured again. This page is generated from result files, w
 point, the seed, the machine, the versions and the commit:
 
 ```sh
-muntin bench fig8 --out docs/results     # one figure; --quick for a small size, --list for all names
-muntin bench --out docs/results --report docs/results.md
+muntin bench fig8 --quick                                          # one figure; --list names all
+muntin bench --out docs/results --report docs/results.md           # all of them, and this page
+muntin bench --no-measure --out docs/results --report docs/results.md   # only the page, from the files
 ```
 
 All numbers of a figure are from one run, in which the techniques took turns; compare within a figure. A technique that
 is slow takes only as many rows as fit into its share of time. Rates count rows that go through the public engine, from
 Arrow batches in to result tables out, after a first batch with which an engine plans its queries and makes room.
+Data are made up from the papers' parameters (`muntin.bench.data`). Where the folder that `MUNTIN_DATA` names holds a
+real set, that is taken instead (`sample_google_cluster_2011`, `nycflights13_spans`), and the figure says so.
+"""
+
+TAIL = """## What is missing
+
+{missing}. These need the processor's hardware counters. {why}
 """
 
 
@@ -51,13 +59,17 @@ def _read_again(path: Path) -> dict[str, Any]:
 
 def page(found: list[dict[str, Any]], folder: Path) -> str:
     """The text of the page; `folder` is where plots lie, as seen from it."""
-    return "\n".join([HEAD, *(_section(one, folder) for one in found)])
+    missing = "; ".join(f"`{name}`: {shown}" for name, shown in MISSING.items())
+    tail = TAIL.format(missing=missing, why=COUNTERS)
+    return "\n".join([HEAD, *(_section(one, folder) for one in found), tail])
 
 
 def _section(one: dict[str, Any], folder: Path) -> str:
     machine, versions = one["machine"], one["versions"]
     told = ", ".join(f"{name} {version}" for name, version in versions.items() if name in ("python", "numpy", "numba"))
     name = one["figure"]
+    real = [source for source in one.get("data", []) if source != "generated"]
+    data = f"real data: {', '.join(real)}; " if real else ""
     return f"""## {one["title"]}
 
 *{one["paper"]}* · `muntin bench {name}{" --quick" if one["size"] == "quick" else ""}`
@@ -69,6 +81,6 @@ def _section(one: dict[str, Any], folder: Path) -> str:
 **Measured.** {one["seen"]}
 
 {machine["processor"]}, {machine["cores"]} cores, {machine["memory_gb"]} GB, {machine["system"]}; {told}; commit
-{one["commit"] or "unknown"}; seed {one["seed"]}, median of {one["rounds"]} rounds, {one["seconds"]} s;
+{one["commit"] or "unknown"}; {data}seed {one["seed"]}, median of {one["rounds"]} rounds, {one["seconds"]} s;
 [all points]({(folder / name).as_posix()}.json).
 """

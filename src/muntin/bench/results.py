@@ -16,7 +16,7 @@ from muntin.bench.figure import Figure, Point, Run
 
 __all__ = ["machine", "read", "result", "versions", "write"]
 
-PACKAGES = ("muntin", "numpy", "numba", "pyarrow", "pandas", "polars", "bottleneck", "pyspark")
+PACKAGES = ("muntin", "numpy", "numba", "pyarrow", "pandas", "polars", "bottleneck", "duckdb", "pyspark")
 
 
 def machine() -> dict[str, Any]:
@@ -80,6 +80,7 @@ def result(figure: Figure, run: Run, seconds: float) -> dict[str, Any]:
         "machine": machine(),
         "versions": versions(),
         "commit": commit(),
+        "data": sorted(set(run.sources)) or ["generated"],
         "seen": figure.read(run),
         "points": [asdict(point) for point in run.points],
     }

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from muntin.bench.figure import Figure, Run
 from muntin.bench.results import result, write
 
-__all__ = ["SEED", "measured", "run_figure"]
+__all__ = ["SEED", "measured", "run_figure", "run_figures"]
 
 SEED = 7
 
@@ -46,3 +49,25 @@ def run_figure(figure: Figure, quick: bool, out: Path, seed: int = SEED, console
     console.print(f"{found['shown']} {found['seen']}", highlight=False)
     console.print(", ".join(str(file) for file in files), style="dim", highlight=False)
     return files
+
+
+def run_figures(
+    figures: Mapping[Figure, bool], out: Path, seed: int, console: Console, minutes: float = math.inf
+) -> list[str]:
+    """One after the other, each quick or not; one that fails does not stop the others. Gives the names of those.
+
+    After so many minutes no further one begins.
+    """
+    started, failed = time.monotonic(), list[str]()
+    for figure, quick in figures.items():
+        if time.monotonic() - started >= 60 * minutes:
+            console.print(f"[yellow]{figure.name}: not begun, {minutes:g} minutes are over[/]")
+            continue
+        try:
+            run_figure(figure, quick, out, seed, console)
+        except Exception as error:
+            if len(figures) == 1:
+                raise
+            failed.append(figure.name)
+            console.print(f"[red]{figure.name} failed: {escape(repr(error))}[/]")
+    return failed

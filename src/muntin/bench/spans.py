@@ -6,17 +6,22 @@ of 2013, repeated. All techniques go through the public engine, in turns; each n
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import muntin as mt
 
-__all__ = ["BASELINES", "CELLS", "HEIGHTS", "SPARSE", "Cell", "flights", "heights", "measure", "sparse", "synthetic"]
+__all__ = [
+    "BASELINES", "CELLS", "HEIGHTS", "SPARSE", "Cell", "Contenders", "Took", "beside", "flights", "heights", "measure",
+    "profiled", "sparse", "synthetic",
+]  # fmt: skip
 
 BASELINES = ("tuple_buckets", "aggregate_buckets", "sweeping")
 HEIGHTS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
@@ -95,35 +100,70 @@ def flights_spec(technique: str = "auto") -> mt.Spec:
     return aggregated(over, mt.sliding("15 minutes", every="5 minutes"))
 
 
-def run_once(spec: mt.Spec, batches: Sequence[pa.Table], engine: str) -> tuple[float, int]:
-    """Seconds of one run, and how many windows it gave."""
-    running = spec.engine(engine=engine)
-    started = time.perf_counter()
-    windows = sum(running.push(batch).num_rows for batch in batches) + running.flush().num_rows
-    return time.perf_counter() - started, windows
+@dataclass(frozen=True)
+class Took:
+    """Of one run: events a second, seconds of the processor for a million of them, most bytes of state; its windows."""
+
+    rate: float
+    cpu: float
+    state: float
+    windows: int | None
+    """None where it ran out of time."""
 
 
-def measure(contenders: dict[str, tuple[mt.Spec, str]], table: pa.Table, rounds: int) -> dict[str, float]:
-    """Events per second of each contender: a spec and the name of its engine; the median of rounds in turns."""
-    batches = [table.slice(at, BATCH) for at in range(0, table.num_rows, BATCH)]
+def run_once(spec: mt.Spec, batches: Sequence[pa.Table], engine: str, budget: float = math.inf) -> Took:
+    """One run, from the first batch to the last window; it ends earlier once a budget of seconds is spent."""
+    running: Any = spec.engine(engine=engine)
+    windows, state, rows, wall, cpu = 0, 0, 0, 0.0, 0.0
+    for batch in (*batches, None):
+        started, used = time.perf_counter(), time.process_time()
+        windows += (running.flush() if batch is None else running.push(batch)).num_rows
+        wall, cpu = wall + time.perf_counter() - started, cpu + time.process_time() - used
+        rows += 0 if batch is None else batch.num_rows
+        state = max(state, running.nbytes)
+        if wall > budget and batch is not None:
+            return Took(rows / wall, cpu / rows * 1e6, state, None)
+    return Took(rows / wall, cpu / rows * 1e6, state, windows)
+
+
+Contenders = dict[str, tuple[mt.Spec, str]]
+"""Specs and the names of their engines."""
+
+
+def profiled(
+    contenders: Contenders, table: pa.Table, rounds: int, budget: float = math.inf, size: int = BATCH
+) -> dict[str, Took]:
+    """What each contender took: the medians of rounds in turns. Those that take all events give as many windows."""
+    batches = [table.slice(at, size) for at in range(0, table.num_rows, size)]
     for spec, engine in contenders.values():  # compile
-        run_once(spec, batches[:2], engine)
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+        run_once(spec, batches[:2], engine, budget / 4)
+    took: dict[str, list[Took]] = {name: [] for name in contenders}
     for _ in range(rounds):
-        given = set()
         for name, (spec, engine) in contenders.items():
-            took, windows = run_once(spec, batches, engine)
-            seconds[name].append(took)
-            given.add(windows)
-        assert len(given) == 1
-    return {name: table.num_rows / statistics.median(taken) for name, taken in seconds.items()}
+            took[name].append(run_once(spec, batches, engine, budget))
+    assert len({one.windows for found in took.values() for one in found} - {None}) <= 1
+
+    def median(found: list[Took]) -> Took:
+        rate, cpu, state = (statistics.median(getattr(one, what) for one in found) for what in ("rate", "cpu", "state"))
+        return Took(rate, cpu, state, found[-1].windows)
+
+    return {name: median(found) for name, found in took.items()}
+
+
+def measure(contenders: Contenders, table: pa.Table, rounds: int) -> dict[str, float]:
+    """Events per second of each contender: a spec and the name of its engine; the median of rounds in turns."""
+    return {name: took.rate for name, took in profiled(contenders, table, rounds).items()}
+
+
+def beside(cell: Cell) -> Contenders:
+    """Slicing as it chooses, with one level, and the baselines."""
+    contenders: Contenders = {"auto": (cell.spec(), "auto"), "single": (cell.spec("single"), "auto")}
+    return contenders | {name: (cell.spec(), name) for name in BASELINES}
 
 
 def techniques(cell: Cell, table: pa.Table, rounds: int) -> dict[str, float]:
     """Slicing as it chooses, with one level, and the baselines."""
-    contenders = {"auto": (cell.spec(), "auto"), "single": (cell.spec("single"), "auto")}
-    contenders |= {name: (cell.spec(), name) for name in BASELINES}
-    return measure(contenders, table, rounds)
+    return measure(beside(cell), table, rounds)
 
 
 def heights(cell: Cell, table: pa.Table, rounds: int, given: Sequence[int] = HEIGHTS) -> dict[str, float]:

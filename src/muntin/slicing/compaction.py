@@ -56,6 +56,8 @@ class Turnover:
     >>> turnover.looked(7, 0)
     >>> turnover.due(8, 0, 9), turnover.due(8, 9, 9), turnover.due(14, 0, 9)
     (False, True, True)
+    >>> turnover.due(1, 9, 0)  # nothing is held: the last ones go too
+    True
     """
 
     least: int
@@ -65,8 +67,10 @@ class Turnover:
     """How many slices and events had been let go by then."""
 
     def due(self, ids: int, gone: int, held: int) -> bool:
-        """Whether the ids have doubled, or as much was let go as is held."""
-        return ids >= self.least and (ids >= 2 * self.left or gone - self.gone >= max(held, 1))
+        """Whether the ids have doubled, or as much was let go as is held; of few only where nothing is held at all."""
+        return (ids >= self.least or (ids > 0 and held == 0)) and (
+            ids >= 2 * self.left or gone - self.gone >= max(held, 1)
+        )
 
     def looked(self, left: int, gone: int) -> None:
         """A look has left this many ids."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,6 @@ from muntin.engine import Engine
 from muntin.errors import SpecError
 from muntin.layout import BoundQuery, Layout, layout
 from muntin.metrics import Held
-from muntin.slicing.along.group import AlongGroup
 from muntin.slicing.bare import with_cells
 from muntin.slicing.batch import Batch, Decoder
 from muntin.slicing.change import Change, move_sliced
@@ -32,7 +31,6 @@ from muntin.slicing.late import LateRows
 from muntin.slicing.plan import is_along, is_rows, is_sliced
 from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report, Reported, named
-from muntin.slicing.rows.group import RowsGroup
 from muntin.slicing.shown import slices_table
 from muntin.slicing.sliced import Sliced
 from muntin.slicing.straight import Straight
@@ -41,9 +39,12 @@ from muntin.slicing.values import Interner
 from muntin.spec import Spec
 from muntin.starting import start_after
 from muntin.state.blob import pack, unpack
-from muntin.state.codecs import Codec
 from muntin.state.understood import understood
 from muntin.state.written import check_over, over_of, shown, written
+
+if TYPE_CHECKING:
+    from muntin.slicing.along.group import AlongGroup
+    from muntin.slicing.rows.group import RowsGroup
 
 __all__ = ["Slicing"]
 
@@ -87,8 +88,7 @@ class Slicing(Engine):
         ]
         interners, how = self._decoder.interners, (self.store, self.final)
         self._sliced = self._over_slices(bound, sliced, interners, how) if sliced else None
-        self._rows = RowsGroup(bound, rows, self.updates, self.final) if rows else None
-        self._along = AlongGroup(bound, along, self.updates) if along else None
+        self._rows, self._along = self._over_positions(bound, rows), self._over_measures(bound, along)
         keeping = [query.index for query in self._kept_queries]
         if self._sliced is not None:
             keeping += self._sliced.keeping
@@ -111,6 +111,25 @@ class Slicing(Engine):
     ) -> Sliced:
         """Queries over shared slices; engines to compare with slice otherwise."""
         return Sliced(bound, queries, interners, how, self.updates)
+
+    # The kernels of the next two are loaded where a query has such windows: every Spark worker is a new process, and
+    # the first batch waits until it has loaded its kernels.
+
+    def _over_positions(self, bound: Layout, queries: list[int]) -> RowsGroup | None:
+        """Queries over slices of positions."""
+        if not queries:
+            return None
+        from muntin.slicing.rows.group import RowsGroup
+
+        return RowsGroup(bound, queries, self.updates, self.final)
+
+    def _over_measures(self, bound: Layout, queries: list[int]) -> AlongGroup | None:
+        """Queries on another column, over slices along it."""
+        if not queries:
+            return None
+        from muntin.slicing.along.group import AlongGroup
+
+        return AlongGroup(bound, queries, self.updates)
 
     def _family(self, query: BoundQuery, spec: Spec) -> KeptFamily:
         """What finds the windows of a query among kept events."""
@@ -152,12 +171,6 @@ class Slicing(Engine):
 
     def _held(self) -> Held:
         return sum((store.compressed() for store in self._cold()), Held())
-
-    @property
-    def _codec(self) -> Codec | Literal["auto"] | None:
-        """The codec of snapshots."""
-        rule = self.spec.compression
-        return None if rule is None else rule.for_states
 
     def slices(self) -> pa.Table:
         """The slices that hold events: start, end, the times of their first and last event, and the number of events.
@@ -418,7 +431,8 @@ class Slicing(Engine):
         slices = [part for part in (self._sliced, self._rows) if part is not None]
         turned = [self._kept.turned, *(part.turned for part in (*slices, self._along) if part is not None)]
         gone, held = (sum(part) for part in zip(*turned, strict=True))
-        self._compaction.step(gone, held)
+        if self.spec.by:
+            self._compaction.step(gone, held)
         self._forgetting.step([*self._kept.stores, *(part.texts for part in slices)], gone, held)
 
     def _found(self, query: KeptQuery, flush: bool) -> Found:

@@ -176,7 +176,12 @@ class Slices:
         """Room for slices and keys; `keys` are the places of those that stay, None: all of them."""
         if keys is None and self._to_sparse(slices, stride):
             return
-        used, room = len(self) - self.closed, max(2 * (slices - self.closed), min(64, MANY // stride))
+        used, opened = len(self) - self.closed, slices - self.closed
+        room = max(2 * opened, min(64, MANY // stride))
+        if stride == self.stride and 1.5 * opened <= self._room <= room:
+            # How many slices there are when room runs out depends on how batches fall. Twice that, each time anew, let
+            # the state of a steady stream rise and fall by 9 %: it keeps the least that it has come along with.
+            room = self._room
         columns = self._cells.new(room * stride)
         for i, new in enumerate(columns):
             if used:

@@ -261,10 +261,11 @@ class Forgetting:
         """Look whether there are many texts, and who holds which of them.
 
         `gone` and `held` are how many slices and events were let go so far and are held: where as many have gone as
-        are held, it is worth looking at fewer texts as well, and at few that are long.
+        are held, it is worth looking at fewer texts, at few that are long, and where nothing is held at any.
         """
         for name, words in self._interners.items():
-            turned = gone - self._gone[name] >= max(held, 1) and (len(words) > self._least or words.nbytes > _LARGE)
+            some = len(words) > self._least or words.nbytes > _LARGE or held == 0
+            turned = some and gone - self._gone[name] >= max(held, 1)
             if len(words) <= self._limits[name] and not turned:
                 continue
             live = np.zeros(len(words), np.bool_)

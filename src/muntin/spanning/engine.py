@@ -158,7 +158,8 @@ class Spanning(Engine):
         gone, held = self._kept.dropped, self._kept.held
         if self._fixed is not None:
             gone, held = gone + self._fixed.turned[0], held + self._fixed.turned[1]
-        self._compaction.step(gone, held)
+        if self.spec.by:
+            self._compaction.step(gone, held)
         texts = [] if self._fixed is None else [self._fixed.texts]
         self._forgetting.step([self._kept, *texts], gone, held)
 
@@ -196,8 +197,7 @@ class Spanning(Engine):
         [3]
         """
         self._check_whole("snapshot")
-        rule = self.spec.compression
-        data = pack(self._dump(), None if rule is None else rule.for_states)
+        data = pack(self._dump(), self._codec)
         if self._layout is not None:
             self._kept.compress(self._watermark)  # what was opened for it is compressed again
         return data

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from muntin.crossing import crossing
-from muntin.engine import make
+from muntin.engines import make
 from muntin.layout import Layout, layout
 from muntin.slicing.engine import Slicing
 from muntin.slicing.partials import absorb, why_events

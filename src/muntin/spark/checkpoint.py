@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from muntin.errors import SpecError, StateCorrupt
 
-__all__ = ["Manifest", "agreed", "read", "replace", "write"]
+__all__ = ["Manifest", "agreed", "place", "read", "replace", "write"]
 
 _FORMAT = 1
 _FOLDER = "muntin"
@@ -37,10 +37,15 @@ class Manifest:
     version: int = 0
 
 
+def place(checkpoint: str) -> str:
+    """The folder within a checkpoint."""
+    return f"{checkpoint.rstrip('/')}/{_FOLDER}"
+
+
 def read(spark: SparkSession, checkpoint: str) -> Manifest | None:
     """What was written; None where the checkpoint is new."""
     try:
-        found = spark.read.text(_place(checkpoint), wholetext=True).collect()
+        found = spark.read.text(place(checkpoint), wholetext=True).collect()
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             return None
@@ -55,14 +60,14 @@ def read(spark: SparkSession, checkpoint: str) -> Manifest | None:
         return Manifest(**{**tree, "labels": tuple(tree["labels"])})
     except (ValueError, KeyError, TypeError) as error:
         raise StateCorrupt(
-            f"{_place(checkpoint)} is not what Muntin wrote there: {error}. Start with a new checkpoint."
+            f"{place(checkpoint)} is not what Muntin wrote there: {error}. Start with a new checkpoint."
         ) from error
 
 
 def write(spark: SparkSession, checkpoint: str, manifest: Manifest) -> None:
     """Write it, beside what was there before."""
     text = json.dumps({"format": _FORMAT, **asdict(manifest)})
-    spark.createDataFrame([(text,)], "value string").coalesce(1).write.mode("append").text(_place(checkpoint))
+    spark.createDataFrame([(text,)], "value string").coalesce(1).write.mode("append").text(place(checkpoint))
 
 
 def agreed(found: Manifest | None, wanted: Manifest, buckets: int | None) -> Manifest:
@@ -86,7 +91,3 @@ def agreed(found: Manifest | None, wanted: Manifest, buckets: int | None) -> Man
     starts = {name: start for name, start in found.starts.items() if name in same}
     version = found.version + (found.spec != wanted.spec)
     return replace(wanted, labels=found.labels, starts=starts, version=version)
-
-
-def _place(checkpoint: str) -> str:
-    return f"{checkpoint.rstrip('/')}/{_FOLDER}"

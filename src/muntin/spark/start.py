@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.errors import FrameError, SpecError
 from muntin.spark import checkpoint as checkpoints
+from muntin.spark.alone import Alone
 from muntin.spark.change import described, former
 from muntin.spark.flush import flushed
 from muntin.spark.rows import prepared
@@ -83,22 +84,26 @@ def start_spark(
     names = bucket_labels(spec, frame, buckets)
     plan = stream(spec, frame, names, late=late is not None, emit=emit, final=final)
     wanted = checkpoints.Manifest(described(plan.wanted.spec, plan.wanted.schema), names, late is not None, emit)
-    found = checkpoints.read(spark, checkpoint)
-    manifest = checkpoints.agreed(found, wanted, buckets)
-    if found is not None and found.spec != manifest.spec:
-        manifest = _changed(spark, checkpoint, found, manifest, plan.wanted)
-    if found is not None:
-        # `final` is not in the manifest: a stream may go on with another, as the windows are the same.
-        how: dict[str, Any] = {"late": late is not None, "emit": emit, "final": final}
-        plan = stream(spec, frame, manifest.labels, since=manifest.starts, **how)
-    if found is None or found.version < manifest.version:
-        checkpoints.write(spark, checkpoint, manifest)
-    write = _Writer(*outputs, plan.results_schema, plan.late_schema)
-    query = _run(plan.blobs, write, checkpoint, trigger, name)
-    if flush:
-        query.awaitTermination()
-        _finish(plan, spark, checkpoint, manifest, write)
-    return query
+    with Alone(checkpoints.place(checkpoint)) as alone:
+        found = checkpoints.read(spark, checkpoint)
+        manifest = checkpoints.agreed(found, wanted, buckets)
+        if found is not None and found.spec != manifest.spec:
+            manifest = _changed(spark, checkpoint, found, manifest, plan.wanted)
+        if found is not None:
+            # `final` is not in the manifest: a stream may go on with another, as the windows are the same.
+            how: dict[str, Any] = {"late": late is not None, "emit": emit, "final": final}
+            plan = stream(spec, frame, manifest.labels, since=manifest.starts, **how)
+        if found is None or found.version < manifest.version:
+            checkpoints.write(spark, checkpoint, manifest)
+        alone.lock()  # a new checkpoint has a folder only now
+        write = _Writer(*outputs, plan.results_schema, plan.late_schema)
+        query = _run(plan.blobs, write, checkpoint, trigger, name)
+        if flush:
+            query.awaitTermination()
+            _finish(plan, spark, checkpoint, manifest, write)
+        else:
+            alone.until_it_ends(query)
+        return query
 
 
 def _run(

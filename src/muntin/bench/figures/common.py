@@ -11,8 +11,8 @@ from muntin.bench.figure import Axis, Run, Step
 from muntin.bench.measuring import Made
 
 __all__ = [
-    "BATCH", "ROWS_PER_SECOND", "WINDOWS", "best", "concurrent", "contenders", "counts", "fell", "last", "millions",
-    "step", "times",
+    "BATCH", "ROWS_PER_SECOND", "WINDOWS", "best", "by_windows", "concurrent", "contenders", "counts", "fell", "last",
+    "millions", "step", "times",
 ]  # fmt: skip
 
 BATCH = 32_768
@@ -101,3 +101,15 @@ def best(run: Run, panel: str, names: Sequence[str], at: Callable[[dict[Any, flo
 def last(found: dict[Any, float]) -> float:
     """The value at the last place along the x axis."""
     return list(found.values())[-1]
+
+
+def by_windows(run: Run, panel: str, slicing: Sequence[str], others: Sequence[str]) -> str:
+    """From few to many windows: how each series goes, and how far slicing is ahead of what does not slice."""
+    most = max(run.of(panel, "slicing"))
+    name, rate = best(run, panel, others, last)
+    ends = ", ".join(fell(run, panel, series) for series in (*slicing, *others))
+    ahead = last(run.of(panel, "slicing")) / rate
+    return (
+        f"From 1 to {most:,} windows we see {ends}; with {most:,} windows slicing is {times(ahead)} as fast as the "
+        f"best technique that does not slice ({name})"
+    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 import muntin as mt
 from muntin.bench.data import football
 from muntin.bench.figure import Axis, Figure, Panel, Run, Step
-from muntin.bench.figures.common import BATCH, ROWS_PER_SECOND, concurrent, contenders, last, step
-from muntin.bench.measuring import batches_of, throughputs
+from muntin.bench.figures.common import ROWS_PER_SECOND, concurrent, contenders, last
+from muntin.bench.figures.sweep import swept
+from muntin.bench.measuring import Made
 
 __all__ = ["FIGURE"]
 
@@ -18,18 +21,18 @@ WINDOWS = 20
 def steps(run: Run) -> list[Step]:
     """20 concurrent windows and a session; the share at delays of up to 2 s, the delay at a share of 20 %."""
 
-    def measure(panel: str, share: float, delay: float) -> None:
-        made = football(run.rows(400_000, 4_000_000), share=share, delay=delay, seed=run.seed)
-        spec = concurrent(WINDOWS, True, mt.sum("value"), disorder=delay)
-        rates = throughputs(contenders(spec, SERIES), batches_of(made, BATCH), run.rounds, run.budget(0.2))
-        for series, rate in rates.items():
-            run.add(panel, series, 100 * share if panel == SHARE else delay, rate)
+    def late(share: float, delay: float) -> pa.Table:
+        return football(run.rows(400_000, 4_000_000), share=share, delay=delay, seed=run.seed)
 
-    few = run.quick
-    shares = (0.0, 0.2, 0.6, 1.0) if few else (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-    delays = (0.5, 2.0, 8.0) if few else (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-    found = [step(f"{share:.0%} out of order", measure, SHARE, share, 2.0) for share in shares]
-    return found + [step(f"delays up to {delay:g} s", measure, DELAY, 0.2, delay) for delay in delays]
+    def made(delay: float) -> dict[str, Made]:
+        return contenders(concurrent(WINDOWS, True, mt.sum("value"), disorder=delay), SERIES)
+
+    shares = (0, 20, 60, 100) if run.quick else (0, 10, 20, 40, 60, 80, 100)
+    delays = (0.5, 2.0, 8.0) if run.quick else (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+    by_share = swept(
+        run, SHARE, shares, lambda x: late(x / 100, 2.0), lambda _: made(2.0), (0.2, 2.0), "{} % out of order"
+    )
+    return by_share + swept(run, DELAY, delays, lambda x: late(0.2, x), made, (0.2, 2.0), "up to {} s")
 
 
 def read(run: Run) -> str:

@@ -7,8 +7,9 @@ from muntin.baselines.aggregates import sum_without_invert
 from muntin.bench.data import football
 from muntin.bench.engine import rows_windows, tumbling
 from muntin.bench.figure import Axis, Figure, Panel, Run, Step
-from muntin.bench.figures.common import BATCH, ROWS_PER_SECOND, millions, step
-from muntin.bench.measuring import batches_of, throughputs
+from muntin.bench.figures.common import ROWS_PER_SECOND, millions
+from muntin.bench.figures.sweep import swept
+from muntin.bench.measuring import Made
 
 __all__ = ["FIGURE"]
 
@@ -36,20 +37,15 @@ def steps(run: Run) -> list[Step]:
     """One aggregate after the other, by lazy slicing as in the paper."""
     made = football(run.rows(300_000, 2_000_000), share=0.2, seed=run.seed)
     # As integers: of floats the rounding would stay behind, so the engine never subtracts them.
-    batches = batches_of(made.set_column(1, "value", made["value"].cast("int64")), BATCH)
+    table = made.set_column(1, "value", made["value"].cast("int64"))
+    over = mt.over("ts", disorder="2 seconds")
 
-    def measure(name: str) -> None:
-        over, aggregate = mt.over("ts", disorder="2 seconds"), AGGREGATES[name]
-        specs = {
-            "time": tumbling(20, over, result=aggregate),
-            "rows": rows_windows(over, result=aggregate),
-        }
-        for measure, rate in throughputs(
-            {m: spec.engine for m, spec in specs.items()}, batches, run.rounds, run.budget(0.4)
-        ).items():
-            run.add(PANEL, measure, name, rate)
+    def engines(name: str) -> dict[str, Made]:
+        aggregate = AGGREGATES[name]
+        time, rows = tumbling(20, over, result=aggregate), rows_windows(over, result=aggregate)
+        return {"time": time.engine, "rows": rows.engine}
 
-    return [step(name, measure, name) for name in (QUICK if run.quick else AGGREGATES)]
+    return swept(run, PANEL, QUICK if run.quick else AGGREGATES, lambda _: table, engines, (0.4, 2.0))
 
 
 def read(run: Run) -> str:
@@ -71,9 +67,10 @@ FIGURE = Figure(
     name="fig13",
     title="Throughput per aggregate",
     paper="paper 1, Figure 13",
-    panels=(Panel(PANEL, Axis("aggregate"), ROWS_PER_SECOND, bars=True),),
+    panels=(Panel(PANEL, Axis("aggregate"), ROWS_PER_SECOND, kind="bars"),),
     shown="In the paper algebraic and distributive aggregates in time are about equally fast and holistic ones much "
     "slower; in rows those with an invert lose little, min and max little more, and the sum without invert much.",
     steps=steps,
     read=read,
+    full=True,
 )

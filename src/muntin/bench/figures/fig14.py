@@ -5,8 +5,8 @@ from __future__ import annotations
 import muntin as mt
 from muntin.bench.data import football, machines
 from muntin.bench.figure import Axis, Figure, Panel, Run, Step
-from muntin.bench.figures.common import BATCH, ROWS_PER_SECOND, concurrent, contenders, millions, step, times
-from muntin.bench.measuring import batches_of, throughputs
+from muntin.bench.figures.common import ROWS_PER_SECOND, concurrent, contenders, millions, times
+from muntin.bench.figures.sweep import swept
 
 __all__ = ["FIGURE"]
 
@@ -17,15 +17,16 @@ PANEL = "median, 20 concurrent windows, 20 % out of order"
 
 def steps(run: Run) -> list[Step]:
     """Two data sets."""
-
-    def measure(name: str) -> None:
-        made = DATA[name](run.rows(300_000, 2_000_000), share=0.2, seed=run.seed)
-        spec = concurrent(20, False, mt.median("value"), disorder=2.0)
-        rates = throughputs(contenders(spec, SERIES), batches_of(made, BATCH), run.rounds, run.budget(1.0, 4.0))
-        for series, rate in rates.items():
-            run.add(PANEL, series, name, rate)
-
-    return [step(name, measure, name) for name in DATA]
+    spec = concurrent(20, False, mt.median("value"), disorder=2.0)
+    rows = run.rows(300_000, 2_000_000)
+    return swept(
+        run,
+        PANEL,
+        DATA,
+        lambda name: DATA[name](rows, share=0.2, seed=run.seed),
+        lambda _: contenders(spec, SERIES),
+        (1.0, 4.0),
+    )
 
 
 def read(run: Run) -> str:
@@ -43,7 +44,7 @@ FIGURE = Figure(
     name="fig14",
     title="Throughput of the median",
     paper="paper 1, Figure 14",
-    panels=(Panel(PANEL, Axis("data"), ROWS_PER_SECOND, bars=True),),
+    panels=(Panel(PANEL, Axis("data"), ROWS_PER_SECOND, kind="bars"),),
     shown="In the paper slicing is ahead of buckets and the tuple buffer for the median, since values are sorted once "
     "in their slice and run-length encoded; few distinct values make it slightly faster.",
     steps=steps,

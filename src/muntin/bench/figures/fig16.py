@@ -8,17 +8,9 @@ import muntin as mt
 from muntin.bench.data import football
 from muntin.bench.engine import tumbling
 from muntin.bench.figure import Figure, Panel, Run, Step
-from muntin.bench.figures.common import (
-    BATCH,
-    ROWS_PER_SECOND,
-    WINDOWS,
-    counts,
-    fell,
-    last,
-    step,
-    times,
-)
-from muntin.bench.measuring import batches_of, throughputs
+from muntin.bench.figures.common import ROWS_PER_SECOND, WINDOWS, fell, last, times
+from muntin.bench.figures.sweep import swept_by_windows
+from muntin.bench.measuring import Made
 
 __all__ = ["FIGURE"]
 
@@ -35,16 +27,14 @@ def in_rows(count: int, spec: mt.Spec) -> mt.Spec:
 
 def steps(run: Run) -> list[Step]:
     """Both measures, for each number of windows."""
-    batches = batches_of(football(run.rows(400_000, 2_000_000), share=0.2, seed=run.seed), BATCH)
+    over = mt.over("ts", disorder="2 seconds")
 
-    def measure(count: int) -> None:
-        over = mt.over("ts", disorder="2 seconds")
+    def engines(count: int) -> dict[str, Made]:
         time, rows = tumbling(count, over, result=mt.sum("value")), in_rows(count, over)
-        made = {TIME: time.engine, ROWS: rows.engine, BUFFER: lambda: rows.engine(engine="tuple_buffer")}
-        for name, rate in throughputs(made, batches, run.rounds, run.budget(0.5)).items():
-            run.add(PANEL, name, count, rate)
+        return {TIME: time.engine, ROWS: rows.engine, BUFFER: lambda: rows.engine(engine="tuple_buffer")}
 
-    return [step(f"{count:,} windows", measure, count) for count in counts(run)]
+    rows = run.rows(400_000, 2_000_000)
+    return swept_by_windows(run, PANEL, lambda: football(rows, share=0.2, seed=run.seed), engines, (0.5, 2.0))
 
 
 def read(run: Run) -> str:

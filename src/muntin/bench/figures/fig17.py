@@ -97,7 +97,7 @@ def read(run: Run) -> str:
         f"In threads of one process we see slicing gain {gain['slicing']:.2f} times and buckets "
         f"{gain['aggregate buckets']:.2f} times from 1 to {most}, and slicing {times(ahead[1])} to "
         f"{times(ahead[most])} as fast as buckets. Batches are read, divided and reported by one thread here; on "
-        "Spark each task has a process of its own, which `python -m muntin.spark.bench` measures."
+        "Spark each task has a process of its own, which `muntin bench fig17-spark` measures."
     )
 
 

@@ -5,20 +5,8 @@ from __future__ import annotations
 import muntin as mt
 from muntin.bench.data import football
 from muntin.bench.figure import Figure, Panel, Run, Step
-from muntin.bench.figures.common import (
-    BATCH,
-    ROWS_PER_SECOND,
-    WINDOWS,
-    best,
-    concurrent,
-    contenders,
-    counts,
-    fell,
-    last,
-    step,
-    times,
-)
-from muntin.bench.measuring import batches_of, throughputs
+from muntin.bench.figures.common import BATCH, ROWS_PER_SECOND, WINDOWS, by_windows, concurrent, contenders
+from muntin.bench.figures.sweep import swept_by_windows
 
 __all__ = ["FIGURE"]
 
@@ -29,25 +17,18 @@ PANEL = "in order"
 
 def steps(run: Run) -> list[Step]:
     """All techniques, for each number of windows."""
-    batches = batches_of(football(run.rows(400_000, 4_000_000), seed=run.seed), BATCH)
-
-    def measure(count: int) -> None:
-        spec = concurrent(count, False, mt.sum("value"))
-        for name, rate in throughputs(contenders(spec, (*SLICING, *OTHERS)), batches, run.rounds, run.budget()).items():
-            run.add(PANEL, name, count, rate)
-
-    return [step(f"{count:,} windows", measure, count) for count in counts(run)]
+    return swept_by_windows(
+        run,
+        PANEL,
+        lambda: football(run.rows(400_000, 4_000_000), seed=run.seed),
+        lambda count: contenders(concurrent(count, False, mt.sum("value")), (*SLICING, *OTHERS)),
+    )
 
 
 def read(run: Run) -> str:
     """What we see."""
-    most = max(run.of(PANEL, "slicing"))
-    name, rate = best(run, PANEL, OTHERS, last)
-    ahead = last(run.of(PANEL, "slicing")) / rate
-    ends = ", ".join(fell(run, PANEL, series) for series in (*SLICING, *OTHERS))
     return (
-        f"From 1 to {most:,} windows we see {ends}; with {most:,} windows slicing is {times(ahead)} as fast as the "
-        f"best technique that does not slice ({name}). A batch of {BATCH:,} rows goes into the tree at once, in the "
+        f"{by_windows(run, PANEL, SLICING, OTHERS)}. A batch of {BATCH:,} rows goes into the tree at once, in the "
         "paper tuple by tuple; this may be why it is closer to the others here, which was not measured apart."
     )
 

@@ -2,55 +2,43 @@
 
 from __future__ import annotations
 
+import functools
+
 import muntin as mt
 from muntin.bench.data import football, machines
 from muntin.bench.figure import Figure, Panel, Run, Step
-from muntin.bench.figures.common import (
-    BATCH,
-    ROWS_PER_SECOND,
-    WINDOWS,
-    best,
-    concurrent,
-    contenders,
-    counts,
-    fell,
-    last,
-    step,
-    times,
-)
-from muntin.bench.measuring import batches_of, throughputs
+from muntin.bench.figures.common import ROWS_PER_SECOND, WINDOWS, by_windows, concurrent, contenders, last
+from muntin.bench.figures.sweep import swept_by_windows
 
 __all__ = ["FIGURE"]
 
-SERIES = ("slicing", "eager slicing", "aggregate buckets", "tuple buffer", "aggregate tree")
+SLICING = ("slicing", "eager slicing")
+OTHERS = ("aggregate buckets", "tuple buffer", "aggregate tree")
 DATA = {"football": football, "machines": machines}
 
 
 def steps(run: Run) -> list[Step]:
     """All techniques, for each data set and number of windows."""
-
-    def measure(name: str, count: int) -> None:
-        made = DATA[name](run.rows(400_000, 4_000_000), share=0.2, delay=2.0, seed=run.seed)
-        spec = concurrent(count, True, mt.sum("value"), disorder=2.0)
-        rates = throughputs(contenders(spec, SERIES), batches_of(made, BATCH), run.rounds, run.budget(0.15))
-        for series, rate in rates.items():
-            run.add(name, series, count, rate)
-
-    return [step(f"{name}, {count:,} windows", measure, name, count) for name in DATA for count in counts(run)]
+    found = []
+    for name, data in DATA.items():
+        found += swept_by_windows(
+            run,
+            name,
+            functools.partial(data, run.rows(400_000, 4_000_000), share=0.2, delay=2.0, seed=run.seed),
+            lambda count: contenders(concurrent(count, True, mt.sum("value"), disorder=2.0), (*SLICING, *OTHERS)),
+            (0.15, 2.0),
+        )
+    return found
 
 
 def read(run: Run) -> str:
     """What we see."""
-    most = max(run.of("football", "slicing"))
-    name, rate = best(run, "football", SERIES[2:], last)
-    ahead = last(run.of("football", "slicing")) / rate
-    ends = ", ".join(fell(run, "football", series) for series in SERIES)
     other = last(run.of("machines", "slicing")) / last(run.of("football", "slicing"))
     return (
-        f"From 1 to {most:,} windows we see {ends}; with {most:,} windows slicing is {times(ahead)} as fast as "
-        f"{name}, and the other data set gives {other:.2f} of the rate. In the paper each late tuple moves all after "
-        "it in the tree, here those of a batch are merged in one pass; what this changes was not measured apart. "
-        "Sessions go by kept tuples in the techniques that do not slice, which is part of their time."
+        f"{by_windows(run, 'football', SLICING, OTHERS)}, and the other data set gives {other:.2f} of the rate. In the "
+        "paper each late tuple moves all after it in the tree, here those of a batch are merged in one pass; what this "
+        "changes was not measured apart. Sessions go by kept tuples in the techniques that do not slice, which is part "
+        "of their time."
     )
 
 

@@ -57,4 +57,5 @@ FIGURE = Figure(
     "tuples there are, and cost more only with few tuples in a pane.",
     steps=steps,
     read=read,
+    full=True,
 )

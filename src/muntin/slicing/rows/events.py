@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from muntin.kernels.rows_events import insertion_points, merge_sources, place_wide
+from muntin.kernels.rows_events import insertion_points, merge_sources, place_by_key, place_wide
 from muntin.slicing.batch import Batch
 from muntin.slicing.rows.arrivals import NO_INTS, Arrivals
 from muntin.slicing.rows.blocks import Blocks, spread
@@ -213,14 +213,20 @@ def _by_key(new: Sorted) -> tuple[Int64s, Int64s, Int64s | None]:
         return np.zeros(1, np.int64), np.array([0, n]), None
     key = np.empty(n, np.int64)
     new.write("key", key)
-    low, bits = int(key.min()), n.bit_length()
-    if low == int(key.max()):
+    low, high, bits = int(key.min()), int(key.max()), n.bit_length()
+    if low == high:
         return key[:1].copy(), np.array([0, n]), None
-    # Key and place as one number: NumPy's plain sort is vectorised, its stable argsort is not.
+    places = np.empty(n, np.int64)
+    if high - low < 2 * n:
+        starts = np.zeros(high - low + 2, np.int64)
+        place_by_key(key, low, starts, places)
+        there = np.flatnonzero(starts[1:] != starts[:-1])
+        return low + there, np.append(starts[there], n), places
+    # Few rows of keys far apart. Key and place as one number: NumPy's plain sort is vectorised, its stable argsort
+    # is not.
     packed = np.sort((key << bits) | np.arange(n))
     rows = packed & ((1 << bits) - 1)
     key = packed >> bits
-    places = np.empty(n, np.int64)
     places[rows] = np.arange(n)
     first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
     return key[first], np.append(first, n), places
