@@ -204,5 +204,7 @@ def test_what_compress_does_to_a_spec() -> None:
     counted = spec.without("w").window("n", mt.tumbling("1 s"), n=mt.count()).memory("1 GiB").explain()
     assert "Compressed: the cells of a slice, of all keys together, when the budget" in counted
     rows = spec.without("w").window("r", mt.tumbling("10 rows"), n=mt.count()).compress(0).explain()
-    assert "Nothing that can be compressed in memory: compress(" in rows
+    assert "Compressed: the events and slices of a key in windows in rows, at the end of every step" in rows
+    along = spec.without("w").window("r", mt.tumbling(10, on="km"), n=mt.count()).compress(0).explain()
+    assert "Nothing that can be compressed in memory: compress(" in along
     assert "D is moved" in spec.target(latency="10 ms").explain()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muntin.compression import Compression
 from muntin.layout import Layout
-from muntin.slicing.plan import is_bare, is_sliced, way
+from muntin.slicing.plan import is_bare, is_rows, is_sliced, way
 from muntin.spec import Query, Spec
 from muntin.units import show_duration
 
@@ -15,13 +15,14 @@ def compression_lines(spec: Spec, rule: Compression, kept: list[Query], bound: L
     """The lines for a spec; `kept` are its queries that keep events where they can be compressed.
 
     >>> import muntin as mt
-    >>> spec = mt.over("ts").window("w", mt.tumbling("10 rows"), n=mt.count()).compress(0)
+    >>> spec = mt.over("ts").window("w", mt.tumbling(10, on="km"), n=mt.count()).compress(0)
     >>> compression_lines(spec, spec.compression, [], None)[0].endswith("only snapshots and stored states.")
     True
     """
     sliced = [query for query in spec.queries if is_sliced(query.window)]
     cells, sorted_values = _in_slices(spec, bound)
-    if not kept and not (cells or sorted_values or (bound is None and sliced)):
+    rows = [query for query in spec.queries if is_rows(query.window)]
+    if not (kept or rows or cells or sorted_values or (bound is None and sliced)):
         return [f"Nothing that can be compressed in memory: {rule!r} compresses only snapshots and stored states."]
     if rule.moves:
         when = "when the budget or the service level asks for it (D is moved; engine.explain() says where it is)"
@@ -36,6 +37,8 @@ def compression_lines(spec: Spec, rule: Compression, kept: list[Query], bound: L
             f"Compressed: the kept events of a key, {when}, many keys at a time in columns, with {codec}. An event "
             f"opens them again; a window that is due reads them, and leaves them compressed."
         )
+    if rows:
+        lines.append(f"Compressed: the events and slices of a key in windows in rows, {when}, with {codec}.")
     there = [name for name, some in (("cells", cells), ("sorted values", sorted_values)) if some]
     if there:
         lines.append(
