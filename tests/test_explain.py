@@ -194,15 +194,17 @@ def test_what_compress_does_to_a_spec() -> None:
     told = spec.compress("1 minute").explain()
     assert "Compressed: the kept events of a key, when it got none for 1 minute of event time (D)" in told
     assert "Warning: the windows" not in told
-    assert "Not compressed" not in told
+    assert "of a slice" not in told
     more = spec.window("f", mt.frame("fast"), n=mt.count()).window("m", mt.tumbling("1 s"), mid=mt.median("x"))
     told = more.compress(0, codec="zstd:3", lossy=0.5).explain()
     assert "at the end of every step (D = 0), many keys at a time in columns, with zstd:3" in told
     assert "Warning: the windows of f are found among the events of all keys" in told
-    assert "Not compressed in memory: sorted values of slices." in told
+    assert "Compressed: the cells and sorted values of a slice, of all keys together, at the end of every step" in told
     assert "lossy= states" in told
-    assert (
-        "No events are kept: memory("
-        in spec.without("w").window("n", mt.tumbling("1 s"), n=mt.count()).memory("1 GiB").explain()
-    )
+    counted = spec.without("w").window("n", mt.tumbling("1 s"), n=mt.count()).memory("1 GiB").explain()
+    assert "Compressed: the cells of a slice, of all keys together, when the budget" in counted
+    rows = spec.without("w").window("r", mt.tumbling("10 rows"), n=mt.count()).compress(0).explain()
+    assert "Compressed: the events and slices of a key in windows in rows, at the end of every step" in rows
+    along = spec.without("w").window("r", mt.tumbling(10, on="km"), n=mt.count()).compress(0).explain()
+    assert "Nothing that can be compressed in memory: compress(" in along
     assert "D is moved" in spec.target(latency="10 ms").explain()

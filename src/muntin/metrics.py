@@ -81,11 +81,11 @@ class Metrics:
     longest: float
     """The longest of these."""
     compressions: int
-    """How often the state of a key was compressed."""
+    """How often the state of a key, or of a slice, was compressed."""
     decompressions: int
-    """How often the state of a key was decompressed, for an event or for a window that was due."""
+    """How often the state of a key, or of a slice, was decompressed, for an event or for a window that was due."""
     chunks_written: int
-    """Chunks of many keys that were compressed: this many calls of a codec, for each column."""
+    """Chunks of many keys or slices that were compressed: this many calls of a codec, for each column."""
     chunks_read: int
     """Chunks that were decompressed."""
     nbytes: int

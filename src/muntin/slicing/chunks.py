@@ -224,7 +224,8 @@ class Packed:
     (True, True)
     """
 
-    def __init__(self, columns: dict[str, Array], writer: Writer) -> None:
+    def __init__(self, columns: dict[str, Array], writer: Writer, rows: int = 0) -> None:
+        self.rows, self.names = rows, frozenset(columns)
         self._blocks = writer.blocks({name: np.ascontiguousarray(a) for name, a in columns.items()}, {}, True)
         self._kinds = {name: (array.dtype, len(array)) for name, array in columns.items()}
         self.raw = sum(array.nbytes for array in columns.values())

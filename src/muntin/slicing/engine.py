@@ -160,13 +160,14 @@ class Slicing(Engine):
         """All that compresses."""
         if self._layout is None:
             return []
-        return [*self._kept.cold, *([] if self._sliced is None else self._sliced.cold)]
+        shared: list[Cold] = [] if self._sliced is None else [*self._sliced.cold]
+        return [*self._kept.cold, *shared, *([] if self._rows is None else self._rows.cold)]
 
     def _settle(self) -> None:
         """The end of a step: what was not touched for D is compressed."""
         self._kept.end_step(self._watermark)
-        if self._sliced is not None:
-            for store in self._sliced.cold:
+        for part in (self._sliced, self._rows):
+            for store in [] if part is None else part.cold:
                 store.compress(self._watermark)
 
     def _held(self) -> Held:

@@ -145,8 +145,8 @@ class Governor:
 
 def _told(size: int, budget: int, kept: int) -> str:
     return (
-        f"the state takes {show_bytes(size)} with D = 0, and the budget is {show_bytes(budget)}: kept events take "
-        f"{show_bytes(kept)} of it, compressed, and all else {show_bytes(size - kept)}. "
+        f"the state takes {show_bytes(size)} with D = 0, and the budget is {show_bytes(budget)}: what can be "
+        f"compressed takes {show_bytes(kept)} of it, and all else {show_bytes(size - kept)}. "
         f"Give memory({show_bytes(size)!r}) or more, allow values to be off with lossy=, or use shorter windows, a "
         f"larger every= or fewer keys."
     )

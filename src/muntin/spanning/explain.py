@@ -87,9 +87,11 @@ def _together(spec: Spec) -> list[str]:
         lines.append(f"Technique: {_technique(spec)}.")
     if spec.compression is not None:
         lines.append(
-            f"{spec.compression!r}: kept events are compressed between steps; each step opens all of them, since any "
-            f"may overlap a window. Slices are not compressed."
+            f"{spec.compression!r}: kept events are compressed, key by key as over points; a window that is due reads "
+            f"those of its key. Slices are not: a circular array is as large as what is held."
         )
+        if len(windows) < len(spec.queries):
+            lines.append("Warning: sessions are found among the events of all keys, so each step opens all of them.")
     if spec.max_ahead is not None:
         lines.append(
             f"A row that ends more than {show_duration(spec.max_ahead)} ahead of the clock is rejected (max_ahead)."

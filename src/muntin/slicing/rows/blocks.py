@@ -130,6 +130,11 @@ class Blocks:
             self.columns[name][place] = column[source]
         self.at, self._begin, self._end = to.copy(), to, to + sizes
 
+    def let_go(self, keys: Int64s) -> None:
+        """Forget the rows of some keys, and give back the room that they took."""
+        self.count[keys] = 0
+        self._rebuild(self.count + self.count // 2)
+
     def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
         """Mark the keys that have rows."""
         count = self.count[: len(live)]

@@ -19,6 +19,7 @@ from muntin.slicing.late import LateRows
 from muntin.slicing.revisions import Report, Reported
 from muntin.slicing.rows.arrivals import Arrivals, arrivals
 from muntin.slicing.rows.cells import FIRST, LAST, Cells, RowsFused
+from muntin.slicing.rows.cold import ColdKeys
 from muntin.slicing.rows.events import Events
 from muntin.slicing.rows.lane import Judged, Lane, Windows
 
@@ -53,7 +54,7 @@ class RowsGroup(Lanes[Lane]):
         self._lateness, self._idle, self._ordered = spec.lateness, spec.idle, spec.order is not None
         # With updates windows are reported before the watermark has passed them, and may change.
         self._revises = updates or spec.lateness > 0
-        self._final = final
+        self._final, self._rule = final, spec.compression
         members = [(index, layout.queries[index]) for index in queries]
         self._members = dict(members)
         self._alike = _grouped(members)
@@ -72,13 +73,25 @@ class RowsGroup(Lanes[Lane]):
             fused = self._fused[tuple(in_cells)] = RowsFused(list(in_cells.values()))
         events = Events(list(dict.fromkeys(name for b in bounds for name in b.aggregate.columns)), self._ordered)
         return Lane(
-            members, self._keeps, Cells(fused, self._final, self._revises), events, self._idle, self._revises, since
+            members,
+            self._keeps,
+            Cells(fused, self._final, self._revises),
+            events,
+            self._idle,
+            self._revises,
+            since,
+            self._rule,
         )
 
     @property
     def keeping(self) -> list[int]:
         """The queries that keep events: all, since an event may come that shifts those that came before it."""
         return list(self._members)
+
+    @property
+    def cold(self) -> list[ColdKeys]:
+        """What compresses."""
+        return [lane.cold for lane in self.lanes if lane.cold is not None]
 
     @property
     def turned(self) -> tuple[int, int]:
@@ -110,12 +123,14 @@ class RowsGroup(Lanes[Lane]):
     def live_codes(self, column: str, live: npt.NDArray[np.bool_]) -> None:
         """Mark the texts of a column that events have."""
         for lane in self.lanes:
+            lane.open_all()
             lane.events.live_codes(column, live)
             lane.waiting.live_codes(column, live)
 
     def renumber_codes(self, column: str, moved: Int64s) -> None:
         """Take over new codes of a column."""
         for lane in self.lanes:
+            lane.open_all()
             lane.events.renumber_codes(column, moved)
             lane.waiting.renumber_codes(column, moved)
 
@@ -128,6 +143,9 @@ class RowsGroup(Lanes[Lane]):
         rows = arrivals(batch, low)
         for lane in list(self.lanes):
             lane.grow(keys)
+            if lane.cold is not None:
+                assert batch.newest is not None
+                lane.cold.touch(batch.key, batch.newest, keys)
             seen = None if lane.since is None or low >= lane.since else batch.time >= lane.since
             judged = lane.judge(batch, low, seen, bound)
             if judged is None:

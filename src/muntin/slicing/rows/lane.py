@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.compression import Compression
 from muntin.kernels.rows_shift import plan_shift
 from muntin.kernels.rows_slices import close_keys, cut, end_runs, list_windows, marks_of, rewind, settled_by
 from muntin.layout import BoundQuery
@@ -20,6 +21,7 @@ from muntin.slicing.compaction import kept_ids
 from muntin.slicing.rows.arrivals import Arrivals
 from muntin.slicing.rows.blocks import grown
 from muntin.slicing.rows.cells import LAST, Cells, edges_of
+from muntin.slicing.rows.cold import ColdKeys
 from muntin.slicing.rows.events import Events
 from muntin.slicing.rows.waiting import Waiting
 from muntin.windows import Cumulative
@@ -87,6 +89,7 @@ class Lane:
         idle: int | None,
         revises: bool,
         since: int | None = None,
+        rule: Compression | None = None,
     ) -> None:
         self.members = members
         self.cells, self.events = cells, events
@@ -98,6 +101,7 @@ class Lane:
         self._idle, self._revises = idle, revises
         self.since = since
         """Where the queries were added later: they see no event before this."""
+        self.cold = None if rule is None else ColdKeys(self, rule)
         self.dropped = self.held = 0
         """How many events were let go so far, and how many are kept."""
         windows: list[Any] = [bound.window for _, bound in members]
@@ -119,7 +123,13 @@ class Lane:
     def nbytes(self) -> int:
         """The bytes of state."""
         per_key = sum(array.nbytes for array in self.per_key.values())
-        return self.waiting.nbytes + self.events.blocks.nbytes + self.cells.blocks.nbytes + per_key
+        cold = 0 if self.cold is None else self.cold.extra
+        return self.waiting.nbytes + self.events.blocks.nbytes + self.cells.blocks.nbytes + per_key + cold
+
+    @property
+    def lagging(self) -> Int64s:
+        """Keys whose windows over settled events are not all closed."""
+        return self._lagging
 
     @property
     def fresh(self) -> bool:
@@ -135,6 +145,7 @@ class Lane:
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds."""
+        self.open_all()
         return {
             "queries": [index for index, _ in self.members],
             "keys": self.per_key,
@@ -153,6 +164,8 @@ class Lane:
         self.events.load(tree["events"], kinds)
         self.cells.load(tree["cells"])
         self.held = int(self.events.blocks.count.sum())
+        if self.cold is not None:
+            self.cold.reset(len(self.events.blocks.count))
 
     def live_keys(self, live: Bools) -> None:
         """Mark the keys that something is known of: how far they came is forgotten only where runs are over."""
@@ -161,8 +174,16 @@ class Lane:
         done = self.per_key["done"][: len(live)]
         live[: len(done)] |= done > 0
 
+    def open_all(self) -> None:
+        """Open the keys that are compressed."""
+        if self.cold is not None:
+            self.cold.open_all()
+
     def renumber(self, moved: Int64s) -> None:
         """Take over new key ids; those of forgotten keys are -1."""
+        if self.cold is not None:
+            self.cold.open_all()
+            self.cold.renumber(kept_ids(moved))
         self.waiting.renumber(moved)
         self.events.blocks.renumber(moved)
         self.cells.blocks.renumber(moved)
@@ -231,6 +252,8 @@ class Lane:
         found = self.waiting.take(watermark)
         if found is None:
             return _NO
+        if self.cold is not None:
+            self.cold.open(found.keys())
         state, blocks = self.per_key, self.events.blocks
         new = self.events.insert(found)
         self.held += len(found)
@@ -328,6 +351,7 @@ class Lane:
 
     def keys_with_cells(self) -> Int64s:
         """All keys that have slices."""
+        self.open_all()
         return np.flatnonzero(self.cells.blocks.count)
 
     def places(self, wins: Windows) -> tuple[Int64s, Int64s]:
@@ -378,6 +402,8 @@ class Lane:
         keys = np.union1d(keys, np.flatnonzero(state["ends"] < bound - idle))
         if not len(keys):
             return
+        if self.cold is not None:
+            self.cold.open(keys)
         freed: int = end_runs(
             keys, bound, idle, cells.start, cells.zero, cells.last, cells.blocks.at, cells.blocks.count, events.at,
             events.count, state["gone"], state["done"], state["over"], state["ends"],

@@ -67,6 +67,13 @@ class Sorted:
     def __len__(self) -> int:
         return len(self.time)
 
+    def keys(self) -> Int64s:
+        """The key of each row, in any order; of one key alone only that."""
+        if "key" not in self.names():
+            return np.zeros(1, np.int64)
+        found: list[Array] = [c.columns["key"][c.rows] if len(c.rows) else c.columns["key"] for c, _ in self.parts]
+        return np.concatenate(found)
+
     def names(self) -> dict[str, np.dtype[Any]]:
         """The columns that some chunk has."""
         return {name: column.dtype for chunk, _ in self.parts for name, column in chunk.columns.items()}
