@@ -45,12 +45,12 @@ def test_a_figure_runs(name: str, series: int, spark: Any, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_all_systems_answer_alike(question: str) -> None:
-    with asked(question, rows(30_000, seed=3)) as calls:
-        count, total = calls["Muntin"]()
-        assert count >= 300
-        assert len(calls) == len(SYSTEMS) - (question != "rolling")
-        for call in calls.values():
-            assert call() == (count, pytest.approx(total, rel=1e-9))
+    calls = asked(question, rows(30_000, seed=3))
+    count, total = calls["Muntin"]()
+    assert count >= 300
+    assert len(calls) == len(SYSTEMS) - (question != "rolling")
+    for call in calls.values():
+        assert call() == (count, pytest.approx(total, rel=1e-9))
 
 
 def test_both_say_the_same_on_a_dashboard(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,8 +76,9 @@ def drive(place: str, sink: str, batch: str) -> None:
     if changing.exists():
         begin("changing", changing_spec(0), trigger=NOW).awaitTermination()
         (changing / "in" / ".later").rename(changing / "in" / "0002.parquet")
+        spark.streams.resetTerminated()
         begin("changing", changing_spec(1), trigger=NOW, late=Hanging(changing, "late"))
-    time.sleep(600)
+    spark.streams.awaitAnyTermination(600)  # none of them is to end: where one fails, this process says so
 
 
 @dataclass(frozen=True)

@@ -119,4 +119,4 @@ def _axes(place: Any, panel: dict[str, Any]) -> None:
     place.set_ylabel(panel["y"]["label"])
     place.set_title(panel["name"])
     place.grid(True, which="major", alpha=0.3)
-    place.legend(fontsize=7)
+    place.legend(fontsize=7, framealpha=0.6)

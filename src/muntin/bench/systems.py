@@ -11,8 +11,7 @@ is checked against ours: as many windows, and the same sum over them. Systems th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,7 +113,7 @@ def polars(question: str, table: pa.Table) -> Callable[[], Answer]:
 def duckdb(question: str, table: pa.Table) -> Callable[[], Answer]:
     """SQL; a sliding window is a join of seconds with the windows that they are in."""
     connection = _loaded("duckdb").connect()
-    connection.execute("set threads = 1; set timezone = 'UTC'")
+    connection.execute("set threads = 1; set timezone = 'UTC'; set enable_progress_bar = false")
     connection.register("given", table)
     connection.execute("create table events as select * from given")
     panes = (
@@ -151,12 +150,10 @@ SYSTEMS: dict[str, Callable[[str, pa.Table], Callable[[], Answer] | None]] = {
 }
 
 
-@contextmanager
-def asked(question: str, table: pa.Table, spark: Any = None) -> Iterator[dict[str, Callable[[], Answer]]]:
-    """What each system is asked, ready to be called; Spark where a session is given.
+def asked(question: str, table: pa.Table) -> dict[str, Callable[[], Answer]]:
+    """What each system is asked, ready to be called; Spark is asked by `muntin.spark.systems`.
 
-    >>> with asked("tumbling", rows(1_000)) as calls:
-    ...     calls["Muntin"]()[0]
+    >>> asked("tumbling", rows(1_000))["Muntin"]()[0]
     100
     """
     calls: dict[str, Callable[[], Answer]] = {}
@@ -165,10 +162,4 @@ def asked(question: str, table: pa.Table, spark: Any = None) -> Iterator[dict[st
             call = made(question, table)
             if call is not None:
                 calls[name] = call
-    if spark is None:
-        yield calls
-        return
-    from muntin.spark import systems
-
-    with systems.asked(spark, question, table) as ours:
-        yield calls | ours
+    return calls

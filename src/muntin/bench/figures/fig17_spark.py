@@ -51,8 +51,8 @@ def read(run: Run) -> str:
     return (
         f"From 1 to 2 cores Muntin gains {gain[OURS]:.2f} times here ({cpu[OURS]}) and Spark's own operators "
         f"{gain[THEIRS]:.2f} times ({cpu[THEIRS]}); Muntin takes {ahead[1]} to {ahead[2]} the rows of Spark's "
-        "operators, where each row goes into 80 windows one by one. The JVM's own threads run beside the tasks, so "
-        "that one core is not the most that is used with one."
+        "operators, where each row goes into 80 windows one by one. The processor is counted over whole queries, "
+        "their start and first batch included, in all processes of the session."
     )
 
 

@@ -14,7 +14,7 @@ NAMES = {size: f"windows of {size:,}" for size in SIZES}
 
 def steps(run: Run) -> list[Step]:
     """All techniques, for each length and size; a step is a fifth of a window."""
-    rows = max(run.rows(200_000, 2_000_000), 20_000)
+    rows = max(run.rows(200_000, 2_000_000), 5_000)
 
     def given(size: int) -> Given:
         return lambda n: (spans.beside(spans.Cell(n, size, size // 5)), spans.synthetic(n, rows, run.seed))

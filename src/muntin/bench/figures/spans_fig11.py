@@ -26,7 +26,7 @@ def heights(cell: spans.Cell, given: tuple[int, ...] = HEIGHTS) -> spans.Contend
 
 def steps(run: Run) -> list[Step]:
     """All heights, by the length of events."""
-    rows = max(run.rows(100_000, 1_000_000), 20_000)
+    rows = max(run.rows(100_000, 1_000_000), 5_000)
     return spanned(
         run,
         NAME,

@@ -23,8 +23,8 @@ def contenders(cell: spans.Cell) -> spans.Contenders:
 
 def steps(run: Run) -> list[Step]:
     """All techniques, for each size, overlap and length."""
-    rows = max(run.rows(60_000, 600_000), 20_000)
-    sizes = (1_000, 50_000) if run.quick else (500, 1_000, 5_000, 10_000, 50_000)
+    rows = max(run.rows(60_000, 600_000), 5_000)
+    sizes = (1_000,) if run.scale < 1 else (1_000, 50_000) if run.quick else (500, 1_000, 5_000, 10_000, 50_000)
 
     def given(length: int, overlap: int) -> Given:
         table = spans.synthetic(length, rows, run.seed)

@@ -15,7 +15,7 @@ HEIGHTS = (2, 7, 15)
 
 def steps(run: Run) -> list[Step]:
     """Some heights, for each size, overlap and length."""
-    rows = max(run.rows(60_000, 600_000), 20_000)
+    rows = max(run.rows(60_000, 600_000), 5_000)
     sizes = (100, 10_000) if run.scale < 1 else (100, 1_000, 10_000) if run.quick else (100, 500, 1_000, 5_000, 10_000)
 
     def given(length: int, overlap: int) -> Given:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -21,6 +22,19 @@ TOLD = {
 SIZES = {"tumbling": (1_000_000, 10_000_000), "sliding": (100_000, 2_000_000), "rolling": (1_000_000, 10_000_000)}
 
 
+FEWER = {"tumbling": 1, "sliding": 1, "rolling": 20}
+"""Of so many rows Spark gets one: it goes over all 1,024 values for each row."""
+
+
+def compare(question: str, calls: Mapping[str, Callable[[], systems.Answer]]) -> None:
+    """Ask all once: what they answer must be what Muntin does."""
+    ours = calls["Muntin"]()
+    for name, call in calls.items():
+        count, total = call()
+        if count != ours[0] or not math.isclose(total, ours[1], rel_tol=1e-9):
+            raise AssertionError(f"{name} answers {question} with {count, total}, Muntin with {ours}")
+
+
 def steps(run: Run) -> list[Step]:
     """One question after the other, to all systems in turns."""
     sessions, closing = list[Any](), ExitStack()
@@ -31,15 +45,16 @@ def steps(run: Run) -> list[Step]:
         sessions.append(closing.enter_context(cores.running(1)))
 
     def ask(question: str) -> None:
-        table = systems.rows(max(run.rows(*SIZES[question]), 5_000), run.seed)
-        with systems.asked(question, table, sessions[0]) as calls:
-            ours = calls["Muntin"]()
-            for name, call in calls.items():
-                count, total = call()
-                if count != ours[0] or not math.isclose(total, ours[1], rel_tol=1e-9):
-                    raise AssertionError(f"{name} answers {question} with {count, total}, Muntin with {ours}")
-            for name, took in seconds(calls, run.rounds, warm=True).items():
-                run.add(TOLD[question], name, question, table.num_rows / took)
+        from muntin.spark import systems as on_spark
+
+        table = systems.rows(max(run.rows(*SIZES[question]), 40_000), run.seed)
+        few = table.slice(0, table.num_rows // FEWER[question])
+        with on_spark.asked(sessions[0], question, few) as spark:
+            calls = systems.asked(question, table)
+            compare(question, calls)
+            compare(question, {"Muntin": systems.asked(question, few)["Muntin"], **spark})
+            for name, took in seconds(calls | spark, run.rounds, warm=True).items():
+                run.add(TOLD[question], name, question, (few if name in spark else table).num_rows / took)
 
     def step(question: str) -> Step:
         def call() -> None:
