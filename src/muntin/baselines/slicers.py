@@ -121,6 +121,7 @@ class CuttySlices(Sliced):
         if len(starts) - len(first) < HEALED:
             return
         until = np.append(first[1:], len(starts))
+        slices.need(0)
         head, stride = slices.first_row, slices.stride
         cells = self.fused.merge_dense(first + head, until + head, stride, slices.columns)
         tree = slices.dump()

@@ -205,7 +205,8 @@ class Sliced(SlicedState):
             return None
         if self.bare:
             return self._from_events(group, listed, kept)
-        slices.need(int(listed.a.min()))
+        if slices.closed:
+            slices.need(int(listed.a.min()))
         which, key, partials = self._merged(listed.a + slices.first_row, listed.b + slices.first_row)
         if which is not _ALL:
             listed = listed.take(which)
