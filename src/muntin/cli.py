@@ -75,7 +75,7 @@ def bench(
     from rich.console import Console
     from rich.table import Table
 
-    from muntin.bench.figures import FIGURES, MISSING, TABLES, figure
+    from muntin.bench.figures import FIGURES, MISSING, ON_SPARK, TABLES, figure
 
     console = Console()
     if list_:
@@ -89,8 +89,9 @@ def bench(
     from muntin.bench.report import write_page
     from muntin.bench.running import run_figures
 
+    every = sorted(FIGURES, key=lambda name: name in ON_SPARK) if measure else []
     try:
-        found = {name: None if name in TABLES else figure(name) for name in names or (FIGURES if measure else ())}
+        found = {name: None if name in TABLES else figure(name) for name in names or every}
     except SpecError as error:
         raise typer.BadParameter(str(error)) from None
     figures = {one: bool(not names and not one.full) if quick is None else quick for one in found.values() if one}

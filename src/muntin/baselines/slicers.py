@@ -17,6 +17,8 @@ from muntin.baselines.refusing import Refusing
 from muntin.errors import SpecError
 from muntin.layout import Layout
 from muntin.slicing.batch import Batch
+from muntin.slicing.cold_runs import ColdRuns
+from muntin.slicing.cold_slices import ColdSlices
 from muntin.slicing.engine import Slicing
 from muntin.slicing.kept_values import KeptValues
 from muntin.slicing.late import LateRows
@@ -218,6 +220,11 @@ class Side:
     def turned(self) -> tuple[int, int]:
         """How many slices were let go so far, and how many are held."""
         return sum(part.turned[0] for part in self._parts), sum(part.turned[1] for part in self._parts)
+
+    @property
+    def cold(self) -> list[ColdSlices | ColdRuns]:
+        """What compresses."""
+        return [store for part in self._parts for store in part.cold]
 
     def begin(self, since: dict[int, int]) -> None:
         """From when queries are exact that were added later: none is."""

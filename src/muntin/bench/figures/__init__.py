@@ -7,7 +7,7 @@ import importlib
 from muntin.bench.figure import Figure
 from muntin.errors import SpecError, nearest
 
-__all__ = ["COUNTERS", "FIGURES", "MISSING", "TABLES", "figure"]
+__all__ = ["COUNTERS", "FIGURES", "MISSING", "ON_SPARK", "TABLES", "figure"]
 
 FIGURES: dict[str, str] = {
     "fig8": "throughput by concurrent windows, in order",
@@ -44,6 +44,9 @@ FIGURES: dict[str, str] = {
     "systems": "the same questions to pandas, polars, DuckDB, bottleneck and Spark, in one run",
 }
 """The figures by name, and what they show."""
+
+ON_SPARK = ("fig17-spark", "systems")
+"""Those that start Spark: measured last, since its Java stays until the end."""
 
 MISSING: dict[str, str] = {
     "hammer-fig4b": "cycles by component of the processor (paper 4, Figure 4b)",

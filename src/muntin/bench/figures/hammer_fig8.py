@@ -38,7 +38,7 @@ def read(run: Run) -> str:
     crossed = [x for x in found[SCANNING] if found[SCANNING][x] > found["two_stacks"][x]]
     where = f"up to {max(crossed):.2g} % of evictions" if crossed else "nowhere"
     plain = found["two_stacks"][many] / found["two_stacks"][few]
-    why = " Two stacks value by value may suffer from branches that few distinct values make hard to foresee."
+    why = " That two stacks value by value lose as well is not so in the paper, and was not looked into."
     return (
         f"From {few:.2g} to {many:.2g} % of evictions that scan again, what is left of the rate here is: {kept}. "
         f"Subtract-on-evict is ahead of two stacks value by value {where}; its scans are vectors here, as in the "

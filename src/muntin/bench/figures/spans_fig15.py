@@ -19,14 +19,14 @@ NAMES = {"single": "slicing", "multi": "multi-level", "sweeping": "sweeping"} | 
 
 def steps(run: Run) -> list[Step]:
     """A grid of lengths, sizes and overlaps."""
-    rows = max(run.rows(50_000, 500_000), 20_000)
+    rows = max(run.rows(30_000, 500_000), 5_000)
 
     def measure(length: int, size: int, overlap: int) -> None:
         cell = spans.Cell(length, size, size // overlap)
         made: spans.Contenders = {name: (cell.spec(name), "auto") for name in ("single", "multi", "auto")}
         made |= {name: (cell.spec(), name) for name in spans.BASELINES}
         table = spans.synthetic(length, rows, run.seed)
-        took = spans.profiled(made, table, run.rounds, run.budget(0.2, 1.0), 16_384)
+        took = spans.profiled(made, table, run.rounds, run.budget(0.15, 1.0), 8_192)
         rates = {name: one.rate for name, one in took.items()}
         auto = rates.pop("auto")
         best = max(rates, key=lambda name: rates[name])
