@@ -222,8 +222,11 @@ class ColdSlices(Slices):
         self._counted += Held(compressions=part.end - part.first, chunks_written=1)
 
     def _tidy(self) -> None:
-        """The last parts become one where they are about as large: there are few, and each cell is moved few times."""
-        parts = self._parts
+        """Parts become one where they are about as large: there are few, and each cell is moved few times.
+
+        The last one stays as it is: the next event is most likely for its last slice, and opens only that part.
+        """
+        newest, parts = self._parts[-1:], self._parts[:-1]
         while len(parts) > 1 and parts[-2].rows <= 2 * parts[-1].rows and parts[-2].rows + parts[-1].rows <= ROWS:
             last, part = parts.pop(), parts[-1]
             before, after = part.packed, last.packed
@@ -234,6 +237,7 @@ class ColdSlices(Slices):
             names = [str(i) for i in range(len(self.columns))]
             part.end = last.end
             self._pack(part, slices, key, [np.concatenate([before[name], after[name]]) for name in names])
+        self._parts = parts + newest
 
     def rewrite(self, codec: Codec) -> None:
         """Compress all that is compressed once more, with another codec, and what comes with it too."""
