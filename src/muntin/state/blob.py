@@ -14,7 +14,8 @@ With a codec the payload is the bytes of all arrays together once they are decod
 `muntin.state.codecs` with the payload in it, in which arrays are encoded by columns: `["coded", dtype, shape, offset,
 length]`. Both sizes are looked at before anything is allocated.
 
-The checksum finds accidents. It is no signature: a forged state is read safely, but is believed.
+The checksum (XXH3) finds accidents. It is no signature: a forged state is read safely, but is believed. Version 1 has
+BLAKE2b in its place, all else is the same.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
 from muntin.errors import StateCorrupt
 from muntin.state.codecs import CODECS, Codec, expand, machine_limit, squeeze, suited
@@ -37,7 +39,7 @@ from muntin.state.encodings import decode, encode
 
 __all__ = ["VERSION", "pack", "unpack"]
 
-VERSION = 1  # the newest format version that is read, and the one that is written
+VERSION = 2  # the newest format version that is read, and the one that is written
 
 _MAGIC = b"MUNTIN\0\1"
 _FIXED = struct.Struct("<8sHBBQQ")
@@ -67,7 +69,7 @@ def pack(tree: Any, codec: Codec | Literal["auto"] | None = None) -> bytes:
     >>> unpack(blob)
     {'n': 3, 'sums': array([1.5, 2.5])}
     """
-    writer = _Writer(codec is not None)
+    writer = _Writer(codec)
     node = writer.write(tree, 1, None)
     # surrogatepass: a Python string may hold lone surrogates, and a JSON escape could join two of them into one.
     text = json.dumps(node, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -80,7 +82,7 @@ def pack(tree: Any, codec: Codec | Literal["auto"] | None = None) -> bytes:
         pieces = [_DECODED.pack(writer.decoded), squeeze(payload, chosen)]
         number, size = CODECS[chosen.name], sum(map(len, pieces))
     fixed = _FIXED.pack(_MAGIC, VERSION, number, 0, len(header), size)
-    return b"".join([fixed, _checksum(fixed, header, *pieces), header, *pieces])
+    return b"".join([fixed, _checksum(VERSION, fixed, header, *pieces), header, *pieces])
 
 
 def unpack(data: bytes | bytearray | memoryview, *, limit: int | None = None, copy: bool = True) -> Any:
@@ -138,7 +140,7 @@ def _open(data: memoryview, limit: int | None) -> tuple[memoryview, memoryview, 
     if declared != len(data):
         raise StateCorrupt(f"the state declares {declared} bytes and has {len(data)}. {_AGAIN}")
     found = bytes(data[_FIXED.size : _PREFIX])
-    right = _checksum(data[: _FIXED.size], data[_PREFIX:])
+    right = _checksum(version, data[: _FIXED.size], data[_PREFIX:])
     if found != right:
         raise StateCorrupt(f"the state's checksum is {found.hex()} and should be {right.hex()}. {_AGAIN}")
     head, rest = data[_PREFIX : _PREFIX + header], data[_PREFIX + header :]
@@ -157,20 +159,23 @@ def _open(data: memoryview, limit: int | None) -> tuple[memoryview, memoryview, 
     return head, memoryview(inside).toreadonly(), decoded
 
 
-def _checksum(*parts: Any) -> bytes:
-    digest = hashlib.blake2b(digest_size=_CHECKSUM)
+def _checksum(version: int, *parts: Any) -> bytes:
+    # XXH3 takes 0.1 ms for 5 MB, where BLAKE2b took 5: a bucket on Spark may write and read as much in every batch.
+    digest: Any = hashlib.blake2b(digest_size=_CHECKSUM) if version == 1 else xxhash.xxh3_64()
     for part in parts:
         digest.update(part)
-    return digest.digest()
+    found: bytes = digest.digest()
+    return found
 
 
 class _Writer:
     """Turns a tree into the nodes of the header, and keeps the buffers of the payload."""
 
-    def __init__(self, coded: bool) -> None:
+    def __init__(self, codec: Codec | Literal["auto"] | None) -> None:
         self.pieces: list[Any] = []
         self.end = 0
-        self.coded = coded
+        self.coded = codec is not None
+        self.squeezed = codec != Codec("none")
         self.decoded = 0
 
     def write(self, value: Any, depth: int, where: _Where) -> Any:
@@ -215,7 +220,7 @@ class _Writer:
             raw = (raw != 0).view(np.uint8)  # a view of other bytes as bool may hold more than 0 and 1
         if self.coded:
             self.decoded += len(raw)
-            return ["coded", dtype.str, list(value.shape), *self.put(encode(raw.view(dtype)))]
+            return ["coded", dtype.str, list(value.shape), *self.put(encode(raw.view(dtype), codec=self.squeezed))]
         return ["array", dtype.str, list(value.shape), *self.put(raw)]
 
     def arrow(self, value: Any, where: _Where) -> list[Any]:

@@ -45,15 +45,17 @@ _RUNS = struct.Struct("<QBQ")  # how many, the bytes of a length, and those of t
 _DICTIONARY = struct.Struct("<IB")  # how many values, and the bytes of a number
 
 
-def encode(values: Array, how: str = "auto") -> bytes:
+def encode(values: Array, how: str = "auto", codec: bool = True) -> bytes:
     """A column as bytes; `how` names an encoding, and where it does not fit the values another one is taken.
+
+    Where no `codec` will see them, none that is only worth something with one.
 
     >>> len(encode(np.arange(0, 30_000_000_000, 30_000_000))), len(encode(np.zeros(1_000)))
     (26, 9)
     """
     flat = np.ascontiguousarray(values).ravel()
     if how == "auto":
-        how = choose(flat)
+        how = choose(flat, codec)
     number = ENCODINGS.index(how)
     if flat.dtype.kind == "b" and number not in (PLAIN, CONSTANT):
         number = BITS
@@ -74,8 +76,8 @@ def encoding_of(data: bytes | memoryview) -> str:
     return ENCODINGS[data[0]]
 
 
-def choose(values: Array) -> str:
-    """The encoding that makes a sample of a column smallest after a fast codec.
+def choose(values: Array, codec: bool = True) -> str:
+    """The encoding that makes a sample of a column smallest after a fast codec; without a `codec` no shuffling.
 
     >>> choose(np.arange(1_000) * 30), choose(np.repeat([5, 900, 7], 400)), choose(np.zeros(50))
     ('delta', 'runs', 'constant')
@@ -98,7 +100,7 @@ def choose(values: Array) -> str:
     bits = _integers(sample)
     sizes = {}
     for number, worth in _WORTH.items():
-        body = _body(bits, number, False)
+        body = _body(bits, number, False) if codec or number != SHUFFLE else None
         if body is not None:
             sizes[number] = len(cramjam.lz4.compress_block(body, store_size=False)) * worth
     return ENCODINGS[min(sizes, key=lambda number: sizes[number])]
