@@ -16,14 +16,12 @@ def compression_lines(spec: Spec, rule: Compression, kept: list[Query], bound: L
 
     >>> import muntin as mt
     >>> spec = mt.over("ts").window("w", mt.tumbling(10, on="km"), n=mt.count()).compress(0)
-    >>> compression_lines(spec, spec.compression, [], None)[0].endswith("only snapshots and stored states.")
-    True
+    >>> print(compression_lines(spec, spec.compression, [], None)[0].partition(",")[0])
+    Compressed: the slices of a key along another column
     """
-    sliced = [query for query in spec.queries if is_sliced(query.window)]
     cells, sorted_values = _in_slices(spec, bound)
     rows = [query for query in spec.queries if is_rows(query.window)]
-    if not (kept or rows or cells or sorted_values or (bound is None and sliced)):
-        return [f"Nothing that can be compressed in memory: {rule!r} compresses only snapshots and stored states."]
+    along = [query for query in spec.queries if getattr(query.window, "on", None) is not None and query not in kept]
     if rule.moves:
         when = "when the budget or the service level asks for it (D is moved; engine.explain() says where it is)"
     elif not rule.after:
@@ -39,6 +37,8 @@ def compression_lines(spec: Spec, rule: Compression, kept: list[Query], bound: L
         )
     if rows:
         lines.append(f"Compressed: the events and slices of a key in windows in rows, {when}, with {codec}.")
+    if along:
+        lines.append(f"Compressed: the slices of a key along another column, {when}, with {codec}.")
     there = [name for name, some in (("cells", cells), ("sorted values", sorted_values)) if some]
     if there:
         lines.append(

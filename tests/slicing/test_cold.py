@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.slicing import chunks as chunked
-from muntin.slicing import cold, cold_runs, cold_slices
+from muntin.slicing import cold, cold_keys, cold_runs, cold_slices
 from muntin.slicing.cold import ColdEvents
-from muntin.slicing.rows import cold as cold_rows
 from tests.slicing.test_compaction import passing
 from tests.slicing.test_engine import check, steps_of
 from tests.strategies import KEPT, MIXES, rows_of, specs, streams
@@ -34,7 +33,7 @@ def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         monkeypatch.setattr(cold_slices, "ROWS", 4)
         monkeypatch.setattr(cold_runs, "ROWS", 4)
         for name, value in {"ROWS": 3, "FEW": 1, "SOME": 3}.items():
-            monkeypatch.setattr(cold_rows, name, value)
+            monkeypatch.setattr(cold_keys, name, value)
     return str(request.param)
 
 

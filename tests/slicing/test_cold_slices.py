@@ -77,6 +77,27 @@ def test_less_memory(aggregates: dict[str, mt.Aggregate], least: float) -> None:
     assert rows_of(again.flush()) == rows_of(plain.flush()) == rows_of(engine.flush()) == rows_of(at_once.flush())
 
 
+def test_less_memory_in_sessions() -> None:
+    """Sorted values of sessions that go on; those of sessions that are over go from what is compressed too."""
+    spec = mt.over("ts", by="key", max_ahead=None).window("w", mt.session("3 minutes"), mid=mt.median("x"))
+    plain, engine, at_once = spec.engine(), spec.compress("10 minutes").engine(), spec.compress(0).engine()
+    for minute in range(240):
+        rows = readings(200, minute)
+        # Key 7 never rests; of the others a half rests in every other hour.
+        some = (rows["key"] == 7) | (rows["key"] % 2 == minute // 60 % 2)
+        rows = {name: column[some] for name, column in rows.items()}
+        expected = rows_of(plain.push(rows))
+        assert rows_of(engine.push(rows)) == expected
+        assert rows_of(at_once.push(rows)) == expected
+        if minute % 60 == 55:
+            held = [e._sliced.sessions[0].nbytes for e in (plain, engine, at_once)]
+            assert held[0] > 2 * held[1]
+            assert held[0] > 4 * held[2]
+    again = spec.engine()
+    again.restore(engine.snapshot())
+    assert rows_of(again.flush()) == rows_of(plain.flush()) == rows_of(engine.flush()) == rows_of(at_once.flush())
+
+
 def test_a_touch_opens_what_comes_after_it_and_reading_writes_nothing() -> None:
     spec = mt.over("ts", by="key", lateness="1 hour", max_ahead=None)
     spec = spec.window("w", mt.sliding("1 hour", every="1 minute"), total=mt.sum("x")).compress(0)

@@ -2,13 +2,14 @@
 
 Runs of slices that are silent go into parts, many slices and keys in columns. An event never opens one: its value is
 a run of its own beside what is compressed. A window that is due reads the parts that have some of its slices, and
-leaves them as they are.
+leaves them as they are. Sessions let go of the runs of one key and not of another: a part of which half is not needed
+any more is written anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ class _Part:
     last: int
     rows: int
     packed: Packed
+    looked: int = np.iinfo(np.int64).min
+    """Up to which time it was looked at for runs that are not needed any more."""
 
     def runs(self) -> list[Int64s]:
         """Slice, key, size, values and how many rows there are up to each."""
@@ -55,7 +58,8 @@ class ColdRuns(RunStore):
         self.writer = Writer(rule)
         self._slices = slices
         self._parts: list[_Part] = []
-        self._passed: int | None = None
+        self._passed: int | Int64s | None = None
+        """The slices that start before are not needed any more, of all keys, or before one time per key."""
         self._opened: tuple[list[_Part], list[Int64s]] | None = None
         self._done = Held()
 
@@ -166,15 +170,18 @@ class ColdRuns(RunStore):
 
     def _open_all(self) -> None:
         for part in self._parts:
-            slices, key, size, values, upto = part.runs()
-            if self._passed is not None and part.first < self._passed:
-                stay = slices >= self._passed
-                index, _ = spread((np.cumsum(size) - size)[stay], size[stay])
-                slices, key, size, values, upto = slices[stay], key[stay], size[stay], values[index], upto[index]
-            if len(slices):
-                _put(self, [slices, key, size, values, upto])
+            runs = part.runs()
+            stay = self._needed(runs[0], runs[1])
+            _put(self, runs if stay.all() else _only(runs, stay))
         self._done += Held(chunks_read=len(self._parts))
-        self._parts, self._opened = [], None
+        self._parts, self._opened, self._passed = [], None, None
+
+    def _needed(self, slices: Int64s, key: Int64s) -> Bools:
+        """Which of some compressed runs are still needed."""
+        passed = self._passed
+        if passed is None:
+            return np.ones(len(slices), np.bool_)
+        return slices >= (passed[key] if isinstance(passed, np.ndarray) else passed)
 
     def ordinals(self) -> list[Int64s]:
         """All values that are held."""
@@ -201,7 +208,7 @@ class ColdRuns(RunStore):
         super().live_keys(live)
         for part in self._parts:
             slices, key = part.packed["slice"], part.packed["key"]
-            live[key if self._passed is None else key[slices >= self._passed]] = True
+            live[key[self._needed(slices, key)]] = True
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds of the runs."""
@@ -215,17 +222,41 @@ class ColdRuns(RunStore):
 
     def drop_before(self, time: int | Int64s) -> None:
         """Forget the slices that start before a time, or before one time per key."""
+        self._passed = time
         if isinstance(time, np.ndarray):
-            self._open_all()
+            self._thin(int(time.max(initial=0)))
         else:
-            self._passed = time
             self._parts = [part for part in self._parts if part.last >= time]
         super().drop_before(time)
+
+    def _thin(self, mark: int) -> None:
+        """Let go of what no key needs any more; a part is looked at again after D, or the time that it spans."""
+        parts = []
+        for part in self._parts:
+            if mark - part.looked < max(self.after, part.last - part.first, 1):
+                parts.append(part)
+                continue
+            part.looked = mark
+            stay = self._needed(part.packed["slice"], part.packed["key"])
+            rows = int(part.packed["size"][stay].sum())
+            if 2 * rows > part.rows:
+                parts.append(part)
+            elif rows:
+                parts.append(replace(self._part(_only(part.runs(), stay)), looked=mark))
+        if len(parts) != len(self._parts) or any(new is not old for new, old in zip(parts, self._parts, strict=True)):
+            self._parts, self._opened = parts, None
 
     def _drop(self, stay: Bools, waits: Callable[[Int64s, Int64s | None], Bools]) -> None:
         if not stay.all():
             self._opened = None
         super()._drop(stay, waits)
+
+
+def _only(runs: list[Int64s], stay: Bools) -> list[Int64s]:
+    """Some runs of several."""
+    slices, key, size, values, upto = runs
+    index, _ = spread((np.cumsum(size) - size)[stay], size[stay])
+    return [slices[stay], key[stay], size[stay], values[index], upto[index]]
 
 
 def _put(store: RunStore, runs: list[Int64s]) -> None:

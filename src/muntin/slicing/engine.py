@@ -160,15 +160,18 @@ class Slicing(Engine):
         """All that compresses."""
         if self._layout is None:
             return []
-        shared: list[Cold] = [] if self._sliced is None else [*self._sliced.cold]
-        return [*self._kept.cold, *shared, *([] if self._rows is None else self._rows.cold)]
+        return [*self._kept.cold, *self._cold_parts()]
+
+    def _cold_parts(self) -> list[Cold]:
+        """What compresses beside kept events."""
+        parts = (self._sliced, self._rows, self._along)
+        return [store for part in parts if part is not None for store in part.cold]
 
     def _settle(self) -> None:
         """The end of a step: what was not touched for D is compressed."""
         self._kept.end_step(self._watermark)
-        for part in (self._sliced, self._rows):
-            for store in [] if part is None else part.cold:
-                store.compress(self._watermark)
+        for store in self._cold_parts():
+            store.compress(self._watermark)
 
     def _held(self) -> Held:
         return sum((store.compressed() for store in self._cold()), Held())

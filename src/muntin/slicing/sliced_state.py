@@ -78,7 +78,7 @@ class SlicedState:
         # per push with 100 windows.
         self.store = AggregateStore(store, final, fused(self.bounds, spans=False), self.slices, self._revises)
         self.groups = [group for shape in found for group in groups_of(shape)]
-        sessions = [self._session(shape, *member) for shape in found for member in shape.members]
+        sessions = [self._session(shape, *member, rule) for shape in found for member in shape.members]
         self.sessions = sorted((query for query in sessions if query is not None), key=lambda query: query.index)
         self.runs: dict[str, RunStore] = {
             group.bound.aggregates[name].aggregate.columns[0]: self._run_store(
@@ -117,12 +117,12 @@ class SlicedState:
         self.store.forget()
         return [self.slices.held(at), *(query.heads.columns[at] for query in self.sessions)]
 
-    def _session(self, shape: Shape, index: int, bound: BoundQuery) -> SessionQuery | None:
+    def _session(self, shape: Shape, index: int, bound: BoundQuery, rule: Compression | None) -> SessionQuery | None:
         window = bound.window
         if not isinstance(window, Session):
             return None
         over = {name: bound.aggregates[name] for name in shape.runs}
-        stores = {b.aggregate.columns[0]: run_store("lazy", b) for b in over.values()}
+        stores = {b.aggregate.columns[0]: self._run_store("lazy", b, rule) for b in over.values()}
         runs = {name: (b, stores[b.aggregate.columns[0]]) for name, b in over.items()}
         return SessionQuery(index, bound, window, Heads(self.fused, window.gap.amount), shape.fixed, shape.kept, runs)
 
@@ -156,7 +156,8 @@ class SlicedState:
     @property
     def cold(self) -> list[ColdSlices | ColdRuns]:
         """What compresses: slices first, which know the newest time."""
-        parts = (self.slices, *self.runs.values())
+        of_sessions = (store for query in self.sessions for store in query.stores().values())
+        parts = (self.slices, *self.runs.values(), *of_sessions)
         return [part for part in parts if isinstance(part, ColdSlices | ColdRuns)]
 
     @property

@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.compression import Compression
 from muntin.fused import Fused
 from muntin.slicing.batch import Batch, Column
+from muntin.slicing.governor import Cold
 from muntin.slicing.slices import Partials
+from muntin.spanning.cold_sweeping import ColdSweep, sweep
 from muntin.spanning.edges import Edges
 from muntin.spanning.ring import Ring
 from muntin.spanning.slicing import SpanSlicing
-from muntin.spanning.sweeping import Sweep
 from muntin.spans import AUTO, Spans
 from muntin.windows import Window
 
@@ -44,14 +46,22 @@ FEW = 16  # keys up to which events are swept: a sweep goes through all windows 
 class Auto:
     """A circular array, a sweep and levels over the same slices."""
 
-    def __init__(self, fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> None:
+    def __init__(
+        self, fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window], rule: Compression | None = None
+    ) -> None:
         self.edges, self._fused = edges, fused
         self._technique = spans.technique if spans.height == AUTO else "multi"
+        self._small = rule is not None
         self._ring = Ring(fused)
-        self._sweep = Sweep(fused, edges, spans, windows)
-        self._slicing = SpanSlicing(fused, edges, spans, windows)
+        self._sweep = sweep(fused, edges, spans, windows, rule)
+        self._slicing = SpanSlicing(fused, edges, spans, windows, rule)
         self._went = {"array": 0, "sweep": 0, "levels": 0}
         self._room = np.empty((6, 0), np.int64)
+
+    @property
+    def cold(self) -> list[Cold]:
+        """What compresses: the array of few keys stays open, and is no larger than some batches of events."""
+        return [*self._slicing.cold, *([self._sweep] if isinstance(self._sweep, ColdSweep) else [])]
 
     @property
     def height(self) -> int:
@@ -74,7 +84,8 @@ class Auto:
         keys = 1 if batch.key is None else int(batch.key.max()) + 1
         many = keys > FEW
         room = max(SMALL // 16, SHARE * len(batch) // 4) if many else max(SMALL, SHARE * len(batch))
-        if self._ring.places(*ends, keys) > room:
+        # An array of many keys cannot be compressed, and is as large as all that is held.
+        if (many and self._small) or self._ring.places(*ends, keys) > room:
             way = self._levels if many else self._swept
             way(batch, order, columns)
             return

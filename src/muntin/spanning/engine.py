@@ -18,7 +18,7 @@ from muntin.metrics import Held
 from muntin.slicing.batch import Batch, Decoder
 from muntin.slicing.cold import ColdEvents
 from muntin.slicing.compaction import Compaction
-from muntin.slicing.governor import Governor, chosen
+from muntin.slicing.governor import Cold, Governor, chosen
 from muntin.slicing.late import LateRows
 from muntin.slicing.results import Results
 from muntin.slicing.revisions import Report
@@ -144,11 +144,11 @@ class Spanning(Engine):
             self._kept.drop()
         if self._fixed is not None and self._fixed.kept and self._fixed.mark is not None:
             self._kept.drop_before(0, self._fixed.needed(self._fixed.mark))
-        self._kept.compress(self._watermark)
+        self._settle()
         table = self._results.table(reports)
         self._forget_silent()
         if self._governor is not None and not self._ended:
-            self._governor.end(self, [*self._cold()], self._watermark, table)
+            self._governor.end(self, self._cold(), self._watermark, table)
         return table
 
     def _forget_silent(self) -> None:
@@ -163,8 +163,17 @@ class Spanning(Engine):
         texts = [] if self._fixed is None else [self._fixed.texts]
         self._forgetting.step([self._kept, *texts], gone, held)
 
-    def _cold(self) -> list[ColdEvents]:
-        return [self._kept] if self._layout is not None and isinstance(self._kept, ColdEvents) else []
+    def _cold(self) -> list[Cold]:
+        """All that compresses."""
+        if self._layout is None:
+            return []
+        kept: list[Cold] = [self._kept] if isinstance(self._kept, ColdEvents) else []
+        return kept + ([] if self._fixed is None else self._fixed.cold)
+
+    def _settle(self) -> None:
+        """The end of a step: what was not touched for D is compressed."""
+        for store in self._cold():
+            store.compress(self._watermark)
 
     def _held(self) -> Held:
         return sum((store.compressed() for store in self._cold()), Held())
@@ -175,7 +184,8 @@ class Spanning(Engine):
     # -- what it says --------------------------------------------------------------------------------------------------
 
     def _measured(self) -> list[str]:
-        lines = [f"compressed: {chosen(store.after, store.writer.codec)}" for store in self._cold()]
+        told = dict.fromkeys(chosen(store.after, store.writer.codec) for store in self._cold())
+        lines = [f"compressed: {line}" for line in told]
         spans = self.spec.spans
         if spans is not None and spans.postpone == "auto" and self._longest is not None:
             lines.append(f"postpone: {show_duration(self._longest)}, the longest duration of an event so far")
@@ -198,8 +208,7 @@ class Spanning(Engine):
         """
         self._check_whole("snapshot")
         data = pack(self._dump(), self._codec)
-        if self._layout is not None:
-            self._kept.compress(self._watermark)  # what was opened for it is compressed again
+        self._settle()  # what was opened for it is compressed again
         return data
 
     def _dump(self) -> dict[str, Any]:

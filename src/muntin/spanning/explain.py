@@ -88,7 +88,8 @@ def _together(spec: Spec) -> list[str]:
     if spec.compression is not None:
         lines.append(
             f"{spec.compression!r}: kept events are compressed, key by key as over points; a window that is due reads "
-            f"those of its key. Slices are not: a circular array is as large as what is held."
+            f"those of its key. So are cells of slices with levels, and swept events; the circular array of few keys, "
+            f"which is no larger than some batches, is not."
         )
         if len(windows) < len(spec.queries):
             lines.append("Warning: sessions are found among the events of all keys, so each step opens all of them.")

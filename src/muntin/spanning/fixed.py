@@ -15,6 +15,7 @@ from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch
 from muntin.slicing.compaction import HoldsKeys
 from muntin.slicing.finish import finished_all
+from muntin.slicing.governor import Cold
 from muntin.slicing.groups import FixedGroup, groups_of
 from muntin.slicing.late import LateRows
 from muntin.slicing.revisions import Report
@@ -67,7 +68,8 @@ class FixedSpans:
         plain = fits(self.fused) and not self.texts.columns  # on a circular array no ranks are looked up
         if named == "slicing" and (plain or spans.technique == "sweeping"):
             named = "auto"
-        self.cells: Technique = technique(named, self.fused, Edges(Slicer(windows)), spans, windows)
+        edges = Edges(Slicer(windows))
+        self.cells: Technique = technique(named, self.fused, edges, spans, windows, spec.compression)
         pairs = zip(self.bounds, self.fused.places, strict=True)
         self.texts.watch(pairs, lambda at: self.cells.held(at))
         self._ordered = any(bound.aggregate.timed for bound in self.bounds)
@@ -76,6 +78,12 @@ class FixedSpans:
         """Up to where windows are closed."""
         self._touched: int | None = None
         self._reached: int | None = None
+
+    @property
+    def cold(self) -> list[Cold]:
+        """What compresses; techniques to compare with have nothing that does."""
+        found: list[Cold] = getattr(self.cells, "cold", [])
+        return found
 
     # -- taking rows in ------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ LEAST = 1_024  # places of the table at first
 LOOKS = 64  # releases after which it is seen whether room can be given back
 SMALL = 1 << 18  # places of the circular array that may always be there
 SHARE = 8  # and beyond that, how many for each event of a batch
-_LEVEL_BITS = 14
+LEVEL_BITS = 14
 _NONE: Int64s = np.empty(0, np.int64)
 
 
@@ -64,6 +64,9 @@ class Levels:
         self._ring = np.empty(0, np.int32)
         self._width = self._deep = self._keys = 1
         self._bottom = 0  # the number of the first slice that has places
+
+    def __len__(self) -> int:
+        return self.count
 
     @property
     def nbytes(self) -> int:
@@ -113,6 +116,7 @@ class Levels:
             self._grow()
         if aligned:
             self._fused.update_cells(self.columns, ids, end, order, columns)
+            self._touch(ids, int(end.max()))
             return covered, rows
         pairs = int(state[1])
         which = which[:pairs]
@@ -120,7 +124,11 @@ class Levels:
         named = (*self._fused.columns, *self._fused.nullable)
         picked = {name: columns[name].take(which) for name in dict.fromkeys(named)}
         self._fused.update_cells(self.columns, ids[:pairs], times, orders, picked)
+        self._touch(ids[:pairs], int(end.max()))
         return covered, pairs
+
+    def _touch(self, cells: Int64s, newest: int) -> None:
+        """Events went into cells."""
 
     # -- the circular array --------------------------------------------------------------------------------------------
 
@@ -136,11 +144,11 @@ class Levels:
             return
         # Cells that are there already may be higher than slices are now, and of other keys.
         places = self._places[: self.count]
-        levels = places & ((1 << _LEVEL_BITS) - 1)
+        levels = places & ((1 << LEVEL_BITS) - 1)
         width, deep = self._width, 2 * max(height, int(levels[levels < DYADIC].max(initial=1)))
         while width < slices:
             width *= 2
-        keys = max(self._keys, keys, int((places >> _LEVEL_BITS).max(initial=0)) + 1)
+        keys = max(self._keys, keys, int((places >> LEVEL_BITS).max(initial=0)) + 1)
         keys = 1 << (keys - 1).bit_length()
         if width * deep * keys > room:
             if len(self._ring):
@@ -209,16 +217,19 @@ class Levels:
     # -- windows -------------------------------------------------------------------------------------------------------
 
     def _cells(self) -> Cells:
+        if self._cached is None:
+            self._cached = self._cells_of(self._ends[: self.count], self._places[: self.count], self.edges.base)
+        return self._cached
+
+    @staticmethod
+    def _cells_of(ends: Int64s, places: Int64s, base: int) -> Cells:
+        """Cells by the slices that they cover, of which `base` is the first."""
         from muntin.kernels.spanning import sizes_of
 
-        if self._cached is not None:
-            return self._cached
-        ends, places = self._ends[: self.count], self._places[: self.count]
-        sizes = np.empty(self.count, np.int64)
+        sizes = np.empty(len(places), np.int64)
         sizes_of(places, sizes)
-        hi = (ends >> 1) - self.edges.base
-        self._cached = Cells(places >> _LEVEL_BITS, np.maximum(hi - sizes + 1, 0), hi, (ends & 1) == 0)
-        return self._cached
+        hi = (ends >> 1) - base
+        return Cells(places >> LEVEL_BITS, hi - sizes + 1, hi, (ends & 1) == 0)
 
     def bounds(self) -> tuple[int, int] | None:
         """The first and the last slice with an event."""
@@ -252,14 +263,18 @@ class Levels:
 
     # -- keys and snapshots --------------------------------------------------------------------------------------------
 
+    def held(self, at: int) -> list[npt.NDArray[Any]]:
+        """Where a column of partials stands."""
+        return [self.columns[at][: self.count]]
+
     def live_keys(self, live: Bools) -> None:
         """Mark the keys with cells."""
-        live[self._places[: self.count] >> _LEVEL_BITS] = True
+        live[self._places[: self.count] >> LEVEL_BITS] = True
 
     def renumber(self, moved: Int64s) -> None:
         """Take over new key ids; those of forgotten keys are -1."""
         places = self._places[: self.count]
-        places[:] = moved[places >> _LEVEL_BITS] << _LEVEL_BITS | places & ((1 << _LEVEL_BITS) - 1)
+        places[:] = moved[places >> LEVEL_BITS] << LEVEL_BITS | places & ((1 << LEVEL_BITS) - 1)
         self._resize(len(self._ends), np.arange(self.count))
 
     def dump(self) -> dict[str, Any]:

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.compression import Compression
 from muntin.errors import SpecError
 from muntin.fused import Fused
 from muntin.slicing.batch import Batch, Column
+from muntin.slicing.governor import Cold
 from muntin.slicing.slices import Partials
+from muntin.spanning.cold_levels import ColdLevels
 from muntin.spanning.edges import Edges
 from muntin.spanning.heights import Heights
 from muntin.spanning.levels import Levels
@@ -27,9 +30,17 @@ Bools = npt.NDArray[np.bool_]
 class SpanSlicing:
     """Single-level or multi-level slices, as asked for or as the lengths of events call for."""
 
-    def __init__(self, fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> None:
-        self.edges, self._levels = edges, Levels(fused, edges)
+    def __init__(
+        self, fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window], rule: Compression | None = None
+    ) -> None:
+        self.edges = edges
+        self._levels = Levels(fused, edges) if rule is None else ColdLevels(fused, edges, rule)
         self._heights = Heights(spans)
+
+    @property
+    def cold(self) -> list[Cold]:
+        """What compresses."""
+        return [self._levels] if isinstance(self._levels, ColdLevels) else []
 
     @property
     def height(self) -> int:
@@ -65,7 +76,7 @@ class SpanSlicing:
 
     def held(self, at: int) -> list[npt.NDArray[Any]]:
         """Where a column of partials stands."""
-        return [self._levels.columns[at][: self._levels.count]]
+        return self._levels.held(at)
 
     def told(self) -> list[str]:
         """Which height, and why."""
@@ -79,7 +90,7 @@ class SpanSlicing:
     @property
     def turned(self) -> tuple[int, int]:
         """How many cells were let go so far, and how many are held."""
-        return self._levels.dropped, self._levels.count
+        return self._levels.dropped, len(self._levels)
 
     def live_keys(self, live: Bools) -> None:
         """Mark the keys with cells."""

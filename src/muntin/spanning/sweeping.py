@@ -70,9 +70,13 @@ class Sweep(Each):
 
     def extent(self) -> tuple[int, int] | None:
         """The first and the last slice with an event."""
-        if not len(self._stop) or not len(self.edges):
+        return self._slices(None if not len(self._stop) else (int(self._start.min()), int(self._stop.max()) - 1))
+
+    def _slices(self, reach: tuple[int, int] | None) -> tuple[int, int] | None:
+        """The slices from a time to another that are needed."""
+        if reach is None or not len(self.edges):
             return None
-        first, last = max(int(self._start.min()), int(self.edges.edges[0])), int(self._stop.max()) - 1
+        first, last = max(reach[0], int(self.edges.edges[0])), reach[1]
         a, b = np.searchsorted(self.edges.edges, [first, last], "right") - 1
         return (int(max(a, self.edges.first)), int(b)) if b >= self.edges.first else None
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from muntin.compression import Compression
 from muntin.fused import Fused
 from muntin.slicing.batch import Batch, Column
 from muntin.slicing.slices import Partials
@@ -68,46 +69,58 @@ class Technique(Protocol):
         """Take over what a snapshot holds."""
 
 
-Make = Callable[[Fused, Edges, Spans, Sequence[Window]], Technique]
+Make = Callable[[Fused, Edges, Spans, Sequence[Window], Compression | None], Technique]
 
 
-def _slicing(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+def _slicing(
+    fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window], rule: Compression | None
+) -> Technique:
     from muntin.spanning.slicing import SpanSlicing
 
-    return SpanSlicing(fused, edges, spans, windows)
+    return SpanSlicing(fused, edges, spans, windows, rule)
 
 
-def _auto(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+def _auto(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window], rule: Compression | None) -> Technique:
     from muntin.spanning.auto import Auto
 
-    return Auto(fused, edges, spans, windows)
+    return Auto(fused, edges, spans, windows, rule)
 
 
-def _aggregate_buckets(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+def _aggregate_buckets(
+    fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window], rule: Compression | None
+) -> Technique:
     from muntin.baselines.buckets import AggregateBuckets
 
     return AggregateBuckets(fused, edges, spans, windows)
 
 
-def _tuple_buckets(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+def _tuple_buckets(
+    fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window], rule: Compression | None
+) -> Technique:
     from muntin.baselines.buckets import TupleBuckets
 
     return TupleBuckets(fused, edges, spans, windows)
 
 
-def _sweeping(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+def _sweeping(
+    fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window], rule: Compression | None
+) -> Technique:
     from muntin.spanning.sweeping import Sweep
 
     return Sweep(fused, edges, spans, windows)
 
 
-def _tuple_buffer(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+def _tuple_buffer(
+    fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window], rule: Compression | None
+) -> Technique:
     from muntin.baselines.tuples import TupleBuffer
 
     return TupleBuffer(fused, edges)
 
 
-def _aggregate_tree(fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
+def _aggregate_tree(
+    fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window], rule: Compression | None
+) -> Technique:
     from muntin.baselines.tuples import AggregateTree
 
     return AggregateTree(fused, edges)
@@ -125,6 +138,8 @@ TECHNIQUES: dict[str, Make] = {
 """The techniques by name, imported when first asked for; the last two are for events at one time only."""
 
 
-def technique(name: str, fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window]) -> Technique:
-    """A technique by name."""
-    return TECHNIQUES[name](fused, edges, spans, windows)
+def technique(
+    name: str, fused: Fused, edges: Edges, spans: Spans, windows: Sequence[Window], rule: Compression | None = None
+) -> Technique:
+    """A technique by name; those to compare with do not compress."""
+    return TECHNIQUES[name](fused, edges, spans, windows, rule)

@@ -12,6 +12,7 @@ from muntin.layout import BoundQuery, Layout
 from muntin.slicing.along.cells import FIRST, LAST, N
 from muntin.slicing.along.lane import Lane, Windows
 from muntin.slicing.batch import Batch, Column
+from muntin.slicing.cold_keys import ColdKeys
 from muntin.slicing.finish import finished, named_errors
 from muntin.slicing.lanes import Lanes
 from muntin.slicing.late import LateRows
@@ -30,6 +31,7 @@ class AlongGroup(Lanes[Lane]):
 
     def __init__(self, layout: Layout, queries: list[int], updates: bool = False) -> None:
         self._lateness, self._updates = layout.spec.lateness, updates
+        self._rule = layout.spec.compression
         # With updates windows are reported before their end is reached, and may change.
         self._revises = updates or layout.spec.lateness > 0
         self._members: dict[int, BoundQuery] = {index: layout.queries[index] for index in queries}
@@ -42,7 +44,12 @@ class AlongGroup(Lanes[Lane]):
         for index, start in since.items():
             on: str = self._members[index].window.on  # type: ignore[attr-defined]
             found.setdefault((on, start), []).append((index, self._members[index]))
-        return [Lane(members, on, self._lateness, start) for (on, start), members in found.items()]
+        return [Lane(members, on, self._lateness, start, self._rule) for (on, start), members in found.items()]
+
+    @property
+    def cold(self) -> list[ColdKeys]:
+        """What compresses."""
+        return [lane.cold for lane in self.lanes if lane.cold is not None]
 
     @property
     def turned(self) -> tuple[int, int]:
@@ -53,7 +60,8 @@ class AlongGroup(Lanes[Lane]):
         return [([index], reported) for index, reported in self._reported.items()]
 
     def _loaded(self, queries: list[int], tree: dict[str, Any], kinds: dict[str, Column]) -> Lane:
-        lane = Lane([(i, self._members[i]) for i in queries], tree["on"], self._lateness, tree["since"])
+        members = [(i, self._members[i]) for i in queries]
+        lane = Lane(members, tree["on"], self._lateness, tree["since"], self._rule)
         lane.load(tree)
         return lane
 

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from muntin.compression import Compression
 from muntin.layout import BoundQuery
 from muntin.slicing.along.cells import Cells
 from muntin.slicing.along.reach import Reach
 from muntin.slicing.along.regular import Regular, edges_along, slice_starts
 from muntin.slicing.batch import Batch
+from muntin.slicing.cold_keys import ColdKeys
+from muntin.slicing.compaction import kept_ids
 from muntin.slicing.kept.base import expand
 from muntin.slicing.late import LateRows
 from muntin.slicing.rows.arrivals import Arrivals
@@ -45,11 +48,19 @@ class Windows:
 class Lane:
     """Slices and marks of some queries on one column, for all keys."""
 
-    def __init__(self, members: list[tuple[int, BoundQuery]], on: str, lateness: int, since: int | None = None) -> None:
+    def __init__(
+        self,
+        members: list[tuple[int, BoundQuery]],
+        on: str,
+        lateness: int,
+        since: int | None = None,
+        rule: Compression | None = None,
+    ) -> None:
         self.members, self.on, self.since = members, on, since
         self.windows = {index: Regular.of(query.window) for index, query in members}
         self.cells = Cells([bound for _, query in members for bound in query.aggregates.values()])
         self.reach = Reach(lateness)
+        self.cold = None if rule is None else ColdKeys(rule, lambda: (self.cells.blocks,))
         self._lateness = lateness
         self._edges = edges_along(list(self.windows.values()))
         self._changed = self._moved = _NO
@@ -59,7 +70,7 @@ class Lane:
     @property
     def nbytes(self) -> int:
         """The bytes of state."""
-        return self.cells.blocks.nbytes + self.reach.nbytes
+        return self.cells.blocks.nbytes + self.reach.nbytes + (0 if self.cold is None else self.cold.extra)
 
     def grow(self, keys: int) -> None:
         """Make room for key ids below `keys`."""
@@ -88,6 +99,8 @@ class Lane:
         self.reach.add(rows if whole else rows.only(seen), measure)
         keys, starts, which = _pairs(batch.key_ids()[taken], slice_starts(self._edges, measure[taken]))
         needed = self._judge(keys, starts, which, batch.row_numbers()[taken], late)
+        if self.cold is not None:
+            self.cold.touch(np.unique(keys[needed]), int(batch.time.max()), len(self.reach.mark))
         places = np.full(len(keys), -1, np.int64)
         places[needed] = self.cells.of(keys[needed], starts[needed])
         cells = np.full(len(batch), -1, np.int64)
@@ -121,11 +134,14 @@ class Lane:
 
     def keys_with_cells(self) -> Int64s:
         """All keys that have slices."""
+        self._open_all()
         return np.flatnonzero(self.cells.blocks.count)
 
     def due(self, index: int, keys: Int64s, everything: bool) -> Windows:
         """The open windows of a query that these keys have come to the end of; or all that are open."""
         windows, blocks = self.windows[index], self.cells.blocks
+        if self.cold is not None:
+            self.cold.open(keys)
         keys = keys[blocks.count[keys] > 0]
         counts = blocks.count[keys]
         cells = spread(blocks.at[keys], counts) if len(keys) else _NO
@@ -151,6 +167,8 @@ class Lane:
             keys = self._moved
             self.reach.close_reached(keys)
         if len(keys):
+            if self.cold is not None:
+                self.cold.open(keys)
             self.cells.let_go(keys, self.reach.mark, list(self.windows.values()))
 
     def rest(self) -> None:
@@ -160,18 +178,28 @@ class Lane:
 
     # -- state -------------------------------------------------------------------------------------------------------
 
+    def _open_all(self) -> None:
+        if self.cold is not None:
+            self.cold.open_all()
+
     def live_keys(self, live: Bools) -> None:
         """Mark the keys that something is known of."""
         self.reach.live_keys(live)
         self.cells.blocks.live_keys(live)
+        if self.cold is not None:
+            self.cold.live_keys(live)
 
     def renumber(self, moved: Int64s) -> None:
         """Take over new key ids; those of forgotten keys are -1."""
+        if self.cold is not None:
+            self.cold.open_all()
+            self.cold.renumber(kept_ids(moved))
         self.reach.renumber(moved)
         self.cells.blocks.renumber(moved)
 
     def dump(self) -> dict[str, Any]:
         """What a snapshot holds; there is one only between steps."""
+        self._open_all()
         return {
             "queries": [index for index, _ in self.members],
             "on": self.on,
@@ -185,6 +213,8 @@ class Lane:
         self.fresh = False
         self.reach.load(tree["reach"])
         self.cells.load(tree["cells"])
+        if self.cold is not None:
+            self.cold.reset(len(self.cells.blocks.count))
 
 
 def _pairs(key: Int64s, start: Int64s) -> tuple[Int64s, Int64s, Int64s]:

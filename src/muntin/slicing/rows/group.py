@@ -12,6 +12,7 @@ import pyarrow as pa
 from muntin.compile import compiled
 from muntin.layout import BoundQuery, Layout
 from muntin.slicing.batch import Batch, Column
+from muntin.slicing.cold_keys import ColdKeys
 from muntin.slicing.finish import finished, named_errors
 from muntin.slicing.kept_values import values_of
 from muntin.slicing.lanes import Lanes
@@ -19,7 +20,6 @@ from muntin.slicing.late import LateRows
 from muntin.slicing.revisions import Report, Reported
 from muntin.slicing.rows.arrivals import Arrivals, arrivals
 from muntin.slicing.rows.cells import FIRST, LAST, Cells, RowsFused
-from muntin.slicing.rows.cold import ColdKeys
 from muntin.slicing.rows.events import Events
 from muntin.slicing.rows.lane import Judged, Lane, Windows
 

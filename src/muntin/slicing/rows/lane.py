@@ -17,11 +17,11 @@ from muntin.kernels.rows_shift import plan_shift
 from muntin.kernels.rows_slices import close_keys, cut, end_runs, list_windows, marks_of, rewind, settled_by
 from muntin.layout import BoundQuery
 from muntin.slicing.batch import Batch, Column
+from muntin.slicing.cold_keys import ColdKeys
 from muntin.slicing.compaction import kept_ids
 from muntin.slicing.rows.arrivals import Arrivals
 from muntin.slicing.rows.blocks import grown
 from muntin.slicing.rows.cells import LAST, Cells, edges_of
-from muntin.slicing.rows.cold import ColdKeys
 from muntin.slicing.rows.events import Events
 from muntin.slicing.rows.waiting import Waiting
 from muntin.windows import Cumulative
@@ -101,7 +101,10 @@ class Lane:
         self._idle, self._revises = idle, revises
         self.since = since
         """Where the queries were added later: they see no event before this."""
-        self.cold = None if rule is None else ColdKeys(self, rule)
+        self.cold: ColdKeys | None = None
+        if rule is not None:
+            # Windows of those that lag are closed soon.
+            self.cold = ColdKeys(rule, lambda: (self.events.blocks, self.cells.blocks), lambda: self._lagging)
         self.dropped = self.held = 0
         """How many events were let go so far, and how many are kept."""
         windows: list[Any] = [bound.window for _, bound in members]
@@ -125,11 +128,6 @@ class Lane:
         per_key = sum(array.nbytes for array in self.per_key.values())
         cold = 0 if self.cold is None else self.cold.extra
         return self.waiting.nbytes + self.events.blocks.nbytes + self.cells.blocks.nbytes + per_key + cold
-
-    @property
-    def lagging(self) -> Int64s:
-        """Keys whose windows over settled events are not all closed."""
-        return self._lagging
 
     @property
     def fresh(self) -> bool:

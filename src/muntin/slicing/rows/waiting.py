@@ -49,10 +49,20 @@ class Chunk:
 
     def settled(self) -> Chunk:
         """The same rows in columns of their own, which hold nothing else and are sorted."""
-        columns = {
-            name: column[self.rows] if len(self.rows) else column.copy() for name, column in self.columns.items()
-        }
+        columns = {name: _gathered(column, self.rows) for name, column in self.columns.items()}
         return Chunk(self.time.copy(), self.order.copy(), NO_INTS, columns)
+
+
+def _gathered(column: Array, rows: Int64s) -> Array:
+    """Some rows of a column, all of them where none are named."""
+    if not len(rows):
+        return column.copy()
+    if column.dtype.itemsize != 8:
+        return column[rows]
+    found = np.empty(len(rows), column.dtype)
+    wide = np.require(column, requirements=["C", "A"]).view(np.uint64)
+    scatter_wide(found.view(np.uint64), wide, rows, NO_INTS, 0)
+    return found
 
 
 @dataclass

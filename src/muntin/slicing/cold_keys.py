@@ -1,14 +1,16 @@
-"""Keys of rows windows whose events and slices are compressed once they were not touched for a while (paper 5).
+"""Keys whose blocks of rows are compressed once they were not touched for a while (paper 5).
 
-The rows of a key stand in blocks of columns. Those of silent keys are taken out and compressed, many keys together, cut
-by when they were last touched; an event for one of them opens it and the others of its chunk. What is known of every
-key beside (how far it came) is a few numbers, and stays.
+The events and slices of a key of rows windows, and its slices along another column, stand in blocks of columns. Those
+of silent keys are taken out and compressed, many keys together, cut by when they were last touched; an event for one of
+them opens it and the others of its chunk. What is known of every key beside (how far it came) is a few numbers, and
+stays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +21,6 @@ from muntin.slicing.chunks import Packed, Writer
 from muntin.slicing.rows.blocks import Blocks, grown, spread
 from muntin.slicing.rows.waiting import VALID
 from muntin.state.codecs import Codec
-
-if TYPE_CHECKING:
-    from muntin.slicing.rows.lane import Lane
 
 __all__ = ["ColdKeys"]
 
@@ -38,20 +37,20 @@ _NEVER = np.iinfo(np.int64).min
 class _Chunk:
     keys: Int64s
     rows: int
-    events: Packed
-    cells: Packed
-
-    @property
-    def parts(self) -> tuple[Packed, Packed]:
-        """Events and slices."""
-        return self.events, self.cells
+    parts: list[Packed]
+    """One of each of the blocks."""
 
 
 class ColdKeys:
-    """Which keys of a lane are compressed, and when the others were last touched."""
+    """Which keys of some blocks are compressed, and when the others were last touched.
 
-    def __init__(self, lane: Lane, rule: Compression) -> None:
-        self._lane, self.after = lane, rule.after
+    `busy` are keys that stay open since they will be looked at soon.
+    """
+
+    def __init__(
+        self, rule: Compression, blocks: Callable[[], Sequence[Blocks]], busy: Callable[[], Int64s] | None = None
+    ) -> None:
+        self._blocks, self._busy, self.after = blocks, busy, rule.after
         self.writer = Writer(rule)
         self._chunks: dict[int, _Chunk] = {}
         self._next = 0
@@ -59,9 +58,6 @@ class ColdKeys:
         self._last = np.empty(0, np.int64)
         self._latest: int | None = None
         self._done = Held()
-
-    def _blocks(self) -> tuple[Blocks, Blocks]:
-        return self._lane.events.blocks, self._lane.cells.blocks
 
     # -- what is held --------------------------------------------------------------------------------------------------
 
@@ -73,7 +69,7 @@ class ColdKeys:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all that is held of events and slices, compressed or not."""
+        """The bytes of all blocks, compressed or not."""
         return self.extra + sum(blocks.nbytes for blocks in self._blocks())
 
     def compressed(self) -> Held:
@@ -84,7 +80,7 @@ class ColdKeys:
             bytes_compressed=sum(part.nbytes for part in parts),
             bytes_open=sum(part.raw for part in parts),
             keys_compressed=keys,
-            keys=keys + int(np.count_nonzero(self._lane.events.blocks.count)),
+            keys=keys + int(np.count_nonzero(self._have())),
         )
 
     @property
@@ -97,6 +93,13 @@ class ColdKeys:
         """For how long the key that is open and longest silent has been so."""
         last = self._last[(self._where < 0) & (self._last > _NEVER)]
         return 0 if self._latest is None or not len(last) else self._latest - int(last.min())
+
+    def _have(self) -> Int64s:
+        """How many rows each key has that are open."""
+        counts = [blocks.count for blocks in self._blocks()]
+        size = min(len(self._last), *map(len, counts))
+        found: Int64s = np.sum([count[:size] for count in counts], axis=0)
+        return found
 
     # -- opening -------------------------------------------------------------------------------------------------------
 
@@ -123,7 +126,7 @@ class ColdKeys:
             return
         keys = np.concatenate([chunk.keys for chunk in chunks])
         self._where[keys] = _NOWHERE
-        self._done += Held(decompressions=len(keys), chunks_read=2 * len(chunks))
+        self._done += Held(decompressions=len(keys), chunks_read=sum(len(chunk.parts) for chunk in chunks))
         for part, blocks in enumerate(self._blocks()):
             packed = [chunk.parts[part] for chunk in chunks]
             counts = np.concatenate([each["count"] for each in packed])
@@ -144,12 +147,11 @@ class ColdKeys:
         small = [number for number, chunk in self._chunks.items() if 2 * chunk.rows < ROWS]
         if len(small) > FEW:
             self._open(small)
-        events, cells = self._blocks()
-        size = min(len(self._last), len(events.count))
-        have = events.count[:size] + cells.count[:size]
-        silent = (have > 0) & (self._last[:size] <= self._latest - self.after)
-        lagging = self._lane.lagging
-        silent[lagging[lagging < size]] = False  # their windows are closed soon
+        have = self._have()
+        silent = (have > 0) & (self._last[: len(have)] <= self._latest - self.after)
+        if self._busy is not None:
+            busy = self._busy()
+            silent[busy[busy < len(have)]] = False
         keys = np.flatnonzero(silent)
         if not len(keys) or (self.after and len(small) <= FEW and SOME * int(have[keys].sum()) < int(have.sum())):
             return
@@ -157,11 +159,11 @@ class ColdKeys:
         part = (np.cumsum(have[keys]) - have[keys]) // ROWS
         for some in np.split(keys, np.flatnonzero(np.diff(part)) + 1):
             rows, some = int(have[some].sum()), np.sort(some)
-            found = _Chunk(some, rows, *(self._packed(blocks, some) for blocks in self._blocks()))
+            found = _Chunk(some, rows, [self._packed(blocks, some) for blocks in self._blocks()])
             self._chunks[self._next] = found
             self._where[some] = self._next
             self._next += 1
-            self._done += Held(compressions=len(some), chunks_written=2)
+            self._done += Held(compressions=len(some), chunks_written=len(found.parts))
         for blocks in self._blocks():
             blocks.let_go(keys)
 
@@ -179,9 +181,14 @@ class ColdKeys:
     # -- keys ----------------------------------------------------------------------------------------------------------
 
     def reset(self, size: int) -> None:
-        """The lane holds other events, all of them open."""
+        """The blocks hold other rows, all of them open."""
         self._chunks, self._where = {}, np.full(size, _NOWHERE)
         self._last = np.full(size, _NEVER if self._latest is None else self._latest)
+
+    def live_keys(self, live: npt.NDArray[np.bool_]) -> None:
+        """Mark the keys that are compressed."""
+        for chunk in self._chunks.values():
+            live[chunk.keys] = True
 
     def renumber(self, stay: Int64s) -> None:
         """Only these keys stay, in this order; all are open."""

@@ -1,4 +1,7 @@
-"""Compressed keys of rows windows: less memory, the same rows; `test_cold.py` has them beside the reference."""
+"""Compressed keys of rows windows and of windows along another column: less memory, the same rows.
+
+`test_cold.py` has them beside the reference.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import numpy as np
 import pytest
 
 import muntin as mt
-from muntin.slicing.rows import cold
+from muntin.slicing import cold_keys as cold
 from tests.strategies import rows_of
 
 SPEC = mt.over("ts", by="car", lateness="20 s", max_ahead=None)
@@ -43,6 +46,35 @@ def test_less_memory(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     before = engine.metrics().decompressions
     assert rows_of(engine.push(again)) == rows_of(plain.push(again))
     assert 2 <= engine.metrics().decompressions - before < 60  # and those that were compressed with them
+    other = spec.engine()
+    other.restore(engine.snapshot())
+    assert rows_of(engine.flush()) == rows_of(plain.flush()) == rows_of(other.flush())
+
+
+def trips(first: int, count: int) -> list[dict[str, Any]]:
+    """Ten cars at a time drive a hundred kilometres, and then no more."""
+    return [batch | {"km": np.arange(1_000) // 10} for batch in drives(first, count)]
+
+
+def test_less_memory_along_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cold, "ROWS", 1_000)
+    aggregates = {"mean": mt.mean("speed"), "top": mt.max("speed")}
+    spec = SPEC.window("w", mt.sliding(200, every=2, on="km"), **aggregates)
+    plain, engine, at_once = spec.engine(), spec.compress("1 minute").engine(), spec.compress(0).engine()
+    for batch in trips(0, 20):
+        expected = rows_of(plain.push(batch))
+        assert rows_of(engine.push(batch)) == expected
+        assert rows_of(at_once.push(batch)) == expected
+    for some in (engine, at_once):
+        metrics = some.metrics()
+        assert metrics.keys_compressed >= 180  # of 200
+        assert metrics.keys == 200
+        assert 5 * metrics.bytes_compressed < metrics.bytes_open
+        assert 2 * some._along.nbytes < plain._along.nbytes
+    again = {"ts": [2_001_000_000] * 3, "car": [7, 19, 19], "speed": [1, 2, 3], "km": [150, 160, 500]}
+    before = engine.metrics().decompressions
+    assert rows_of(engine.push(again)) == rows_of(plain.push(again))
+    assert 2 <= engine.metrics().decompressions - before < 60
     other = spec.engine()
     other.restore(engine.snapshot())
     assert rows_of(engine.flush()) == rows_of(plain.flush()) == rows_of(other.flush())
