@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.connect.session import SparkSession as Remote
 
 import muntin as mt
-from muntin.spark.session import PROVIDER
+from muntin.spark.local import PROVIDER
 from tests.spark.logs import Folder, table
 from tests.spark.test_restart import the_spec
 from tests.strategies import rows_of

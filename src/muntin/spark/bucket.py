@@ -133,6 +133,7 @@ class Bucket:
                 return kept
             if head.base <= kept.step < head.step and self._catch_up(kept, head):
                 return kept
+            del kept  # first: its memory serves the one that takes its place
         blob = self.store.snapshot()
         if blob is None:
             raise missing("the snapshot")

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import muntin as mt
-from muntin.spark.session import session
+from muntin.spark.local import session
 
 __all__ = ["LENGTHS", "Used", "buckets", "dashboard", "measure", "running", "write"]
 

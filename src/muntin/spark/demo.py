@@ -18,9 +18,9 @@ from rich.console import Console
 
 from muntin.demo import flights, shown
 from muntin.pipeline import load
+from muntin.spark.local import session
 from muntin.spark.progress import watch
 from muntin.spark.run import run_pipeline
-from muntin.spark.session import session
 
 __all__ = ["run"]
 

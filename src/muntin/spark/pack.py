@@ -22,6 +22,7 @@ from muntin.layout import Layout
 from muntin.slicing.partials import Combiner, joined
 from muntin.spark.buckets import Buckets
 from muntin.spark.ipc import EVENTS, PARTIALS, REASON, REJECTED, TICK, UNJUDGED, packed
+from muntin.spark.parting import parted
 from muntin.spark.settled import settle
 from muntin.spark.source import AHEAD, BACKWARDS, SHIFT, TIME, Source
 from muntin.units import MAX_TIME, MIN_TIME
@@ -83,6 +84,8 @@ class _Task:
         self._combiner = None if packer.layout is None else Combiner(packer.layout, packer.crossing)
         self._called = not packer.ticks
         self._tables: dict[int, list[pa.Table]] = {EVENTS: [], REJECTED: [], PARTIALS: [], UNJUDGED: []}
+        # Events by bucket, where none are ever combined: a chunk is parted while it is in the cache.
+        self._parts: dict[int, list[pa.Table]] = {}
         self._clock = self._newest = self._passing = 0
         self._worth = False
 
@@ -119,6 +122,10 @@ class _Task:
             return
         self._newest = max(self._newest, int(times.max()) + SHIFT)
         taken = self._taken(table, times)
+        if self._combiner is None:
+            for bucket, part in parted(taken, self._which(taken, source.spec.by)).items():
+                self._parts.setdefault(bucket, []).append(part)
+            return
         partials = self._combined(taken)
         if partials is None:
             self._tables[EVENTS].append(taken)
@@ -166,18 +173,19 @@ class _Task:
         self._together()
         by = self._source.spec.by
         names = {EVENTS: by, REJECTED: by, UNJUDGED: by, PARTIALS: [f"key {name}" for name in by]}
-        out: list[_Part] = []
+        out = [_Part(bucket, EVENTS, pa.concat_tables(tables)) for bucket, tables in sorted(self._parts.items())]
+        self._parts.clear()
         for kind, tables in self._tables.items():
             if tables:
                 whole = joined(tables) if kind == PARTIALS else pa.concat_tables(tables)
                 which = self._which(whole, names[kind])
                 if kind == REJECTED and not self._packer.late:
                     whole = whole.select([REASON])
-                out += _parted(whole, which, kind)
+                out += [_Part(bucket, kind, part) for bucket, part in parted(whole, which).items()]
             tables.clear()
         if not self._called:
             seen = {part.bucket for part in out}
-            out += [_Part(bucket, TICK, 0, None) for bucket in range(len(self._labels)) if bucket not in seen]
+            out += [_Part(bucket, TICK, None) for bucket in range(len(self._labels)) if bucket not in seen]
             self._called = True
         packs = [
             pa.array([self._labels[part.bucket] for part in out], pa.int32()),
@@ -211,14 +219,15 @@ class _Part(NamedTuple):
 
     bucket: int
     kind: int
-    size: int
     table: pa.Table | None
 
     @property
     def rows(self) -> int:
         """How many rows it stands for."""
-        if self.kind != PARTIALS or self.table is None:
-            return self.size
+        if self.table is None:
+            return 0
+        if self.kind != PARTIALS:
+            return int(self.table.num_rows)
         total: int = pc.sum(self.table["n"]).as_py()
         return total
 
@@ -244,21 +253,3 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
             waiting, rows, size = [], 0, 0
     if rows:
         yield pa.Table.from_batches(waiting)
-
-
-def _parted(table: pa.Table, which: npt.NDArray[np.int64], kind: int) -> list[_Part]:
-    """The rows of each bucket, in the order in which they came."""
-    if not table.num_rows:
-        return []
-    first = int(which[0])
-    if (which == first).all():
-        return [_Part(first, kind, table.num_rows, table)]
-    counts = np.bincount(which)
-    # Stable, and of few bits: NumPy sorts small integers by radix.
-    order = np.argsort(which.astype(np.uint16 if len(counts) <= 1 << 16 else np.int64), kind="stable")
-    sorted_ = table.take(pa.array(order))
-    ends = np.cumsum(counts)
-    return [
-        _Part(int(b), kind, int(counts[b]), sorted_.slice(int(ends[b] - counts[b]), int(counts[b])))
-        for b in np.flatnonzero(counts)
-    ]

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from rich.console import Console
 
 import muntin as mt
-from muntin.spark.session import session
+from muntin.spark.local import session
 
 __all__ = ["Parity", "compare", "main", "ours", "sparks"]
 

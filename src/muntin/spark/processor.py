@@ -117,7 +117,7 @@ class Processor(StatefulProcessor):
                 if self._late:
                     rejected.append(opened(row.blob))
             elif row.kind == UNJUDGED:
-                good, bad = self._judged(opened(row.blob), row.clock)
+                good, bad = self._judged(opened(row.blob), 1_000 * timerValues.getCurrentProcessingTimeInMs())
                 if good.num_rows:
                     events.append(packed(good))
                 refused += bad.num_rows
@@ -126,7 +126,7 @@ class Processor(StatefulProcessor):
         yield from self._rows(done, rejected, refused, taken)
 
     def _judged(self, table: pa.Table, clock: int) -> tuple[pa.Table, pa.Table]:
-        """Rows that may be too far ahead of the clock: those that are not, and the others with the reason."""
+        """Rows that may be too far ahead of the batch's clock: those that are not, and the others with the reason."""
         assert self._max_ahead is not None
         reasons = table.column(REASON).to_numpy()
         reasons = np.where(table.column(TIME).to_numpy() > clock + self._max_ahead, FAR, reasons).astype(np.int8)

@@ -13,9 +13,9 @@ from muntin.errors import FrameError, SpecError
 from muntin.layout import Layout, layout
 from muntin.slicing.partials import why_events
 from muntin.spark.buckets import labels
+from muntin.spark.local import check_state_store
 from muntin.spark.pack import NEWEST, PACKED, Packer
 from muntin.spark.processor import OUTPUT, Processor
-from muntin.spark.session import check_state_store
 from muntin.spark.source import SHIFT, source
 from muntin.spark.step import COMPRESSION, Wanted, bucket_spec, refuse_final
 from muntin.spark.types import spark_schema
@@ -65,12 +65,15 @@ def bucket_labels(spec: Spec, frame: DataFrame, buckets: int | None) -> tuple[in
     return tuple(labels(1 if not spec.by else buckets or partitions, partitions))
 
 
-def _with_clock(rows: DataFrame, spec: Spec) -> DataFrame:
-    """Blobs with Spark's clock of the batch: rows that are not too far ahead by it move the watermark as all others."""
-    clock = F.unix_micros(F.current_timestamp())
-    last = clock + F.lit(spec.max_ahead)
+def _judged(rows: DataFrame, spec: Spec) -> DataFrame:
+    """Blobs whose rows that are not too far ahead by Spark's clock of the batch move the watermark as all others.
+
+    The clock is another one in each batch, so it must not stand in the code that Spark generates, which would be
+    compiled anew, 20 ms of a batch: what a filter of an array compares with does not.
+    """
+    last = F.unix_micros(F.current_timestamp()) + F.lit(spec.max_ahead)
     newest = F.timestamp_micros(F.array_max(F.filter("unjudged", lambda time: time <= last)) + F.lit(SHIFT))
-    return rows.select("bucket", "kind", clock.alias("clock"), "size", "blob", F.greatest(NEWEST, newest).alias(NEWEST))
+    return rows.select("bucket", "kind", "clock", "size", "blob", F.greatest(NEWEST, newest).alias(NEWEST))
 
 
 def stream(
@@ -100,7 +103,7 @@ def stream(
     packer = Packer(read, names, late, ticks=True, layout=by, crossing=None if by is None else crossing())
     rows = read.select(frame, finite=False).mapInArrow(packer, PACKED)
     if read.judged_later:
-        rows = _with_clock(rows, spec)
+        rows = _judged(rows, spec)
     # Without the column of the watermark the stateful stage drops no late rows on its own.
     rows = rows.withWatermark(NEWEST, "0 seconds").drop(NEWEST)
     blobs = rows.groupBy("bucket").transformWithState(

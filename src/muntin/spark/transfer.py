@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from muntin.spark.session import session
+from muntin.spark.local import session
 
 __all__ = ["CASES", "Case", "main", "measure"]
 
