@@ -16,7 +16,7 @@ import numpy.typing as npt
 from muntin.kernels.columns import positions
 from muntin.kernels.final.lane_text import Op
 from muntin.rolling_frames import Frame, unordered
-from muntin.rolling_lanes import over_panes, ranged
+from muntin.rolling_lanes import pane_slider, ranged
 
 __all__ = ["over_times"]
 
@@ -76,7 +76,7 @@ def _pieced(op: Op, values: Array, frame: Frame, final: str, out: Array) -> Part
     cuts, _, _ = frame.pieces()
     pieces = ranged(op, values, cuts[:-1], cuts[1:])
     found = np.empty(len(pieces) - 2 * frame.slides, op.wide)
-    over_panes(op, pieces, None, 2 * frame.slides + 1, final, found)
+    pane_slider(op, False, 2 * frame.slides + 1, final)(pieces, pieces[:0], found)
     out[:] = found[::2]
     yield 0, *frame.ranges()
 
@@ -86,9 +86,8 @@ def _shared(op: Op, values: Array, frame: Frame, final: str, out: Array) -> Part
     count, size = frame.slides, min(max(PART, 8 * frame.slides), frame.count)
     edges, heads_end = _Edges(frame, 0), _Edges(frame, frame.slides * frame.every + frame.head)
     cuts, slides = np.empty(count + size, np.int64), np.empty(count - 1 + size, op.wide)
-    heads = ends = None
-    if frame.head:
-        heads, ends = np.empty(size, op.wide), np.empty(size, np.int64)
+    room, ends = (np.empty(size if frame.head else 0, dtype) for dtype in (op.wide, np.int64))
+    slide = pane_slider(op, frame.head > 0, count, final)
     edges.write(cuts[:count], False)
     ranged(op, values, cuts[: count - 1], cuts[1:count], slides[: count - 1])
     for at in range(0, frame.count, size):
@@ -96,11 +95,12 @@ def _shared(op: Op, values: Array, frame: Frame, final: str, out: Array) -> Part
         last, hi = at + some == frame.count, cuts[count : count + some]
         edges.write(hi, last)
         ranged(op, values, cuts[count - 1 : count - 1 + some], hi, slides[count - 1 : count - 1 + some])
-        if heads is not None and ends is not None:
-            heads, hi = heads[:some], ends[:some]
+        heads = room[:some]
+        if frame.head:
+            hi = ends[:some]
             heads_end.write(hi, last)
             ranged(op, values, cuts[count : count + some], hi, heads)
-        over_panes(op, slides[: count - 1 + some], heads, count, final, out[at : at + some])
+        slide(slides[: count - 1 + some], heads, out[at : at + some])
         yield at, cuts[:some], hi
         slides[: count - 1] = slides[some : some + count - 1].copy()
         cuts[:count] = cuts[some : some + count].copy()

@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+
+import muntin as mt
+from tests.spark.processes import daemons, workers
 
 
 def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -24,3 +28,22 @@ def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def test_workers_find_muntin_loaded_and_pyspark_unpacked(spark: Any) -> None:
     found = spark.range(4).repartition(2).mapInArrow(told, "said string").collect()
     assert {row.said for row in found} == {"True True False"}
+
+
+def test_the_stages_of_a_query_share_one_daemon(spark: Any, tmp_path: Path) -> None:
+    """Spark has a daemon for each environment of workers; two would load everything twice, one after the other.
+
+    By this variable those of Arrow differed from those of the stateful stage.
+    """
+    parts = [{"ts": [0, 1], "k": ["a", "b"]}, {"ts": [5_000_000], "k": ["a"]}]
+    for i, part in enumerate(parts):
+        times = pa.array(part["ts"], pa.timestamp("us", "UTC"))
+        pq.write_table(pa.table({"ts": times, "k": part["k"]}), tmp_path / f"{i}.parquet")
+    stream = spark.readStream.schema("ts timestamp, k string").parquet(str(tmp_path))
+    spec = mt.over("ts", by="k").window("w", mt.tumbling("1 second"), n=mt.count())
+    query = spec.apply(stream).writeStream.format("noop").trigger(availableNow=True).start()
+    query.awaitTermination()
+    found = [Path(f"/proc/{pid}/environ").read_bytes() for pid in daemons()]
+    assert found
+    assert workers()
+    assert not any(b"SPARK_SIMPLIFIED_TRACEBACK=" in environment for environment in found)

@@ -24,6 +24,7 @@ from tests.conftest import ROOT, Tally
 from tests.reliability.sizes import SOAK, seeds
 from tests.slicing.changing import Model, of_query, rows
 from tests.spark.logs import WINDOWS, Folder, committed, cut, spec_of, steps_made, table, taken
+from tests.spark.processes import workers
 from tests.spark.test_restart import NAMES, NOW, check, start
 
 BATCHES = 6
@@ -216,28 +217,6 @@ def check_change(spark: Any, path: Path, batches: list[pa.Table], after: mt.Spec
 # -- Python workers ----------------------------------------------------------------------------------------------------
 
 
-def workers(spark: Any) -> list[int]:
-    """The Python workers of a session: children of the daemon that its JVM has started."""
-    parents, daemons = {}, set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                # After the name, which is in brackets and may have spaces: state, parent.
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                if b"pyspark.daemon" in (entry / "cmdline").read_bytes():
-                    daemons.add(int(entry.name))
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-    jvm = spark.sparkContext._gateway.proc.pid
-
-    def within(pid: int) -> bool:
-        while pid and pid != jvm:
-            pid = parents.get(pid, 0)
-        return pid == jvm
-
-    return [pid for pid in daemons if parents[pid] in daemons and within(pid)]
-
-
 @pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="in `make soak` only; a short one is in test_restart")
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers by /proc")
@@ -254,7 +233,7 @@ def test_workers_that_are_killed_change_nothing(spark: Any, tmp_path: Path, seed
         query = start(spark, spec, folder, tmp_path, trigger=NOW, buckets=2)
         while query.isActive:
             time.sleep(rng.uniform(0.02, 0.6))
-            busy = workers(spark) if killed < 2 and query.status["isTriggerActive"] else []
+            busy = workers() if killed < 2 and query.status["isTriggerActive"] else []
             if busy and taken(checkpoint) < BATCHES:
                 os.kill(rng.choice(busy), signal.SIGKILL)
                 killed += 1

@@ -51,6 +51,9 @@ def session(
         "spark.driver.bindAddress": "127.0.0.1",
         # Workers are forked from a process that has loaded Muntin.
         "spark.python.daemon.module": "muntin.spark.daemon",
+        # Spark gives this to the stages of Arrow and not to the stateful one, which therefore had a daemon and workers
+        # of its own: one to three seconds of the first batch.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": False,
         # NumPy's algebra, of which Muntin uses none, would start threads before they are forked.
         "spark.executorEnv.OPENBLAS_NUM_THREADS": 1,
         # Columns of a batch are some MB each. By itself glibc gives them back to the system at once, which clears them
