@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin import rolling_timed
 from muntin.kernels.final.lane_text import Op
 from muntin.rolling_lanes import op_for
+from tests.reliability.sizes import examples
 from tests.strategies import Order
 
 ODD = [math.nan, math.inf, -math.inf, 0.0, -0.0]
@@ -113,7 +114,7 @@ def test_all_lengths_at_all_alignments(name: str, dtype: str, final: str) -> Non
             np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(
     dtype=st.sampled_from(list(numbers)),
     name=st.sampled_from(list(PLAIN)),
@@ -133,7 +134,7 @@ def test_built_in_aggregates(
     check(PLAIN[name], values, TYPES[dtype], window, every, final)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(
     agg=st.sampled_from([Span, Order, mt.var, mt.max_count, mt.count, mt.median, mt.first, mt.collect]),
     final=st.sampled_from(FINALS),
@@ -165,7 +166,7 @@ def test_other_aggregates(agg: Any, final: str, window: int, every: int, values:
         assert got == right if not isinstance(right, float) else got == pytest.approx(right, rel=1e-9, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(
     steps=st.lists(st.integers(0, 9), max_size=60),
     window=st.integers(1, 30),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.reference import run
+from tests.reliability.sizes import examples
 from tests.strategies import cuts, rows_of, specs, streams
 
 SPEC = mt.over("ts").window("w", mt.tumbling("10 us"), n=mt.count())
@@ -39,7 +40,7 @@ class Model:
 
 @pytest.mark.parametrize("engine", ["slicing", "reference"])
 def test_equals_the_reference_with_the_watermarks_of_a_plain_model(engine: str) -> None:
-    @settings(max_examples=60, deadline=None)
+    @examples(30)
     @given(specs(kinds=("tumbling", "session", "rows tumbling", "punctuated")), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         names = ["a", "b", "c"]

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.aggregates import BUILTIN, Bound
+from tests.reliability.sizes import examples
 
 from .cases import CASES, INTS, Case, Row
 
-laws = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+laws = examples(15, suppress_health_check=[HealthCheck.too_slow], database=None)
 every_case = pytest.mark.parametrize("name", CASES)
 INVERTIBLE = [name for name, case in CASES.items() if case.make().invertible]
 COMMUTATIVE = [name for name, case in CASES.items() if case.make().commutative]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -18,6 +18,7 @@ from muntin.slicing import runs
 from muntin.slicing.bounded import BoundedRuns, pruned
 from muntin.slicing.codings import OTHERS
 from muntin.slicing.engine import Slicing
+from tests.reliability.sizes import examples
 from tests.slicing.test_engine import check, steps_of
 from tests.strategies import MIXES, specs, streams
 
@@ -150,7 +151,7 @@ def test_summaries_that_are_merged_again_and_again_lack_no_more_than_their_share
         assert 0 <= count - kept.get(value, 0) <= taken / (most + 1)
 
 
-@settings(max_examples=40)
+@examples(20)
 @given(specs(kinds=("sliding", "session"), mixes=(MIXES[3],)), st.data())
 def test_summaries_made_at_once_equal_the_reference(spec: mt.Spec, data: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.baselines.aggregates import sum_without_invert
 from muntin.baselines.slicers import CuttySlices
+from tests.reliability.sizes import examples
 from tests.spanning.drawn import check
 from tests.strategies import AGGREGATES, Pairs, cuts, rows_of, specs, streams, watermarks
 
@@ -42,7 +43,7 @@ def in_order(spec: mt.Spec) -> mt.Spec:
 
 @pytest.mark.parametrize("engine", list(WINDOWS))
 def test_equals_the_reference(engine: str) -> None:
-    @settings(max_examples=30, deadline=None)
+    @examples(15)
     @given(specs(kinds=WINDOWS[engine], mixes=MIXES), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         spec = in_order(spec) if engine in IN_ORDER else spec
@@ -52,7 +53,7 @@ def test_equals_the_reference(engine: str) -> None:
     equal()
 
 
-@settings(max_examples=50, deadline=None)
+@examples(25)
 @given(specs(kinds=("rows", "rows tumbling", "rows cumulative"), mixes=MIXES, idle=False), st.data())
 def test_a_buffer_of_rows_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, data.draw(watermarks(data.draw(cuts(data.draw(streams()))))), restarts=(1,), engine="tuple_buffer")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -21,8 +21,9 @@ from muntin.aggregates.types import resolve
 from muntin.compile import compiled, why_not
 from tests.aggregates import cases
 from tests.aggregates.cases import Case
+from tests.reliability.sizes import examples
 
-some = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+some = examples(15, suppress_health_check=[HealthCheck.too_slow], database=None)
 NUMBERS = Case(
     lambda: mt.arg_min("x", by="y"),
     (pa.int32(), pa.float64()),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -19,6 +19,7 @@ from muntin.fifo import Fifo, slid
 from muntin.fused import Fused, fused
 from muntin.kernels.final.lane_text import Op
 from muntin.rolling_lanes import over_values
+from tests.reliability.sizes import examples
 from tests.strategies import Order
 
 Ints = npt.NDArray[np.int64]
@@ -193,7 +194,7 @@ def both() -> Fused:
     return fused([mt.min("x").bind([pa.int64()]), Order("x").bind([pa.int64()])], nullable=[], spans=False)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(40)
 @given(
     keys=st.integers(1, 3),
     moves=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), min_size=1, max_size=20),

@@ -10,14 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.aggregates import Bound
 from muntin.fused import EARLIEST, LATEST, Fused, fused
+from tests.reliability.sizes import examples
 
-few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+few = examples(30, suppress_health_check=[HealthCheck.too_slow], database=None)
 FLOAT, INT8 = pa.float64(), pa.int8()
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muntin.kernels.listing import list_due, list_edges
 from muntin.kernels.naming import spell
 from muntin.slicing.groups import NO_GRID
+from tests.reliability.sizes import examples
 
 GRIDS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 60)), min_size=1, max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(150)
 @given(GRIDS, st.integers(-300, 300), st.integers(0, 500))
 def test_edges_are_those_of_all_grids(grids: list[tuple[int, int]], low: int, stretch: int) -> None:
     high = low + stretch
@@ -34,7 +35,7 @@ def test_edges_of_a_grid_of_ages() -> None:
     assert found[-2] <= 250_000 * 10**12 < found[-1]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(GRIDS, st.integers(-100, 100), st.integers(1, 200), st.sets(st.integers(-150, 350), min_size=1, max_size=40))
 def test_due_windows_are_those_over_a_slice(
     grids: list[tuple[int, int]], low: int, stretch: int, starts: set[int]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
+from tests.reliability.sizes import examples
 from tests.strategies import cuts, last_revisions, rows_of, specs, streams
 
 
-@settings(max_examples=150, deadline=None)
+@examples(75)
 @given(specs(idle=False), st.data())
 def test_within_bounds_nothing_is_late_and_cuts_do_not_matter(spec: mt.Spec, data: Any) -> None:
     batches = data.draw(cuts(data.draw(streams(spec))))
@@ -26,7 +27,7 @@ def test_within_bounds_nothing_is_late_and_cuts_do_not_matter(spec: mt.Spec, dat
         assert {row["revision"] for table in tables for row in table.to_pylist()} <= {0}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(specs(), st.data())
 def test_each_identity_appears_at_most_once_per_step(spec: mt.Spec, data: Any) -> None:
     engine = spec.engine(engine="reference")

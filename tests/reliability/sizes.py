@@ -7,6 +7,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
+
+from hypothesis import settings
 
 SOAK = float(os.environ.get("MUNTIN_SOAK") or 0)
 SEED = int(os.environ.get("MUNTIN_SEED") or 0)
@@ -20,3 +23,8 @@ def sized(short: int, long: int) -> int:
 def seeds(short: int, long: int) -> list[int]:
     """Seeds for so many runs."""
     return [SEED * 1_000_003 + i for i in range(sized(short, long))]
+
+
+def examples(count: int, **more: Any) -> settings:
+    """So many examples in `make test`, the same in every run; ten times as many in `make soak`, new ones each time."""
+    return settings(max_examples=max(count, round(10 * count * SOAK)), **more)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.slicing.along.lane import Lane
 from muntin.slicing.engine import Slicing
 from muntin.windows import Window
+from tests.reliability.sizes import examples
 from tests.slicing.lanes import CELLS, check_ids_of_keys_move, check_windows_come_and_go, engine_of, lane_specs
 from tests.slicing.test_engine import check, steps_of
 from tests.strategies import specs, streams
@@ -36,27 +37,27 @@ def windows(draw: Any, size: int, every: int) -> list[Window]:
 SPECS = lane_specs(COMMUTATIVE, windows, idle=False, kept=True)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(60)
 @given(SPECS, st.data())
 def test_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data, data.draw(streams())))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(SPECS, st.data())
 def test_equals_the_reference_with_updates_and_an_order(spec: mt.Spec, data: Any) -> None:
     spec = replace(spec, order=data.draw(st.sampled_from([None, "x"])))
     check(spec, steps_of(data, data.draw(streams())), emit="updates")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(SPECS, st.data())
 def test_a_snapshot_continues_exactly(spec: mt.Spec, data: Any) -> None:
     steps = steps_of(data, data.draw(streams()))
     check(spec, steps, tuple(data.draw(st.sets(st.integers(0, len(steps)), min_size=1, max_size=3))))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(specs(kinds=(*ALONG, "measure session", "rows", "tumbling", "session"), mixes=COMMUTATIVE[:2]), st.data())
 def test_beside_other_windows(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data, data.draw(streams())))

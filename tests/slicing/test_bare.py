@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.kernels.existing import windows_with_events
 from muntin.slicing.bare import BareSlices, counted
 from muntin.slicing.views import NO_INTS
+from tests.reliability.sizes import examples
 from tests.slicing.test_compaction import passing
 from tests.slicing.test_engine import TIME, check, steps_of
 from tests.strategies import KEPT, specs, streams
@@ -21,7 +22,7 @@ from tests.strategies import KEPT, specs, streams
 KEYED = specs(TIME, (KEPT,)).filter(lambda spec: spec.by)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(25)
 @given(KEYED, st.data())
 def test_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     steps = steps_of(data, passing(data.draw(streams(max_rows=80)), data.draw(st.sampled_from([10, 1_000]))))

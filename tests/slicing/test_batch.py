@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -19,6 +19,7 @@ from muntin.layout import layout
 from muntin.slicing.batch import ORDER_NULL, Column, Decoder, Interner
 from muntin.slicing.values import read_column
 from muntin.units import MAX_TIME, MIN_TIME
+from tests.reliability.sizes import examples
 from tests.slicing.test_keys import VALUES, array
 from tests.strategies import comparable
 
@@ -78,7 +79,7 @@ def why(time: int | None, now: int | None) -> str | None:
 
 
 @given(tables(), st.sampled_from([None, NOW]))
-@settings(max_examples=100, deadline=None)
+@examples(50)
 def test_a_batch_is_what_plain_python_makes_of_the_table(made: list[pa.Table], now: int | None) -> None:
     decoder, arrived, keys = Decoder(layout(spec(), made[0].schema)), 0, {}
     for table in made:
@@ -117,7 +118,7 @@ def test_a_batch_is_what_plain_python_makes_of_the_table(made: list[pa.Table], n
 
 
 @given(st.sampled_from([t for t in VALUES if not pa.types.is_null(t)]), st.data())
-@settings(max_examples=150, deadline=None)
+@examples(75)
 def test_values_of_every_type_come_back(type_: pa.DataType, data: Any) -> None:
     values = data.draw(st.lists(nullable(VALUES[type_]), max_size=20))
     column = chunked(values, type_, data.draw(st.integers(0, len(values))))
@@ -136,7 +137,7 @@ INTERNED = {type_.id for type_ in (pa.string(), pa.binary(), pa.binary(2), pa.de
 
 
 @given(st.lists(st.lists(nullable(st.text(max_size=4)), max_size=8), max_size=4))
-@settings(max_examples=100, deadline=None)
+@examples(50)
 def test_codes_go_by_first_appearance_and_ranks_by_bytes(parts: list[list[str | None]]) -> None:
     words, codes = Interner(), {}
     for part in parts:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -15,6 +15,7 @@ from muntin.reference import run
 from muntin.slicing import slices
 from muntin.spec import query_named
 from muntin.starting import first_start, start_after
+from tests.reliability.sizes import examples
 from tests.slicing.changing import ALIKE, MIXES, Model, check_edges, check_step
 from tests.strategies import AGGREGATES, cuts, rows_of, specs, streams, watermarks, windows
 
@@ -146,14 +147,14 @@ def test_rows_count_from_the_start() -> None:
     assert engine.late().num_rows == 0
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(specs(kinds=TIME, mixes=MIXES), windows(TIME), windows(), st.sampled_from(MIXES), st.data())
 def test_added_windows_equal_the_reference(spec: mt.Spec, first: Any, second: Any, mix: Any, data: Any) -> None:
     names = tuple(name for name, _ in spec.queries[0].aggregates)
     check_added(spec, [("same", first, names), ("other", second, mix)], data)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(st.data())
 def test_windows_added_to_slices_that_fit_equal_the_reference(data: Any) -> None:
     check_alike(data, data.draw(st.sampled_from([(), ("key",)])), 1)
@@ -164,7 +165,7 @@ def test_windows_added_to_sparse_cells_equal_the_reference(monkeypatch: pytest.M
     monkeypatch.setattr(slices, "FEW", 9.0)
     monkeypatch.setattr(slices, "MOST", 99.0)
 
-    @settings(max_examples=60, deadline=None)
+    @examples(30)
     @given(st.data())
     def equal(data: Any) -> None:
         check_alike(data, ("key",), 1)
@@ -172,7 +173,7 @@ def test_windows_added_to_sparse_cells_equal_the_reference(monkeypatch: pytest.M
     equal()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(st.data())
 def test_windows_added_in_threads_equal_the_reference(data: Any) -> None:
     check_alike(data, ("key",), 3)
@@ -216,7 +217,7 @@ def check_added(spec: mt.Spec, more: list[tuple[str, Any, tuple[str, ...]]], dat
 # -- removing ----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None)
+@examples(40)
 @given(specs(mixes=MIXES), st.data())
 def test_after_a_removal_slices_are_as_few_as_if_it_had_never_been(spec: mt.Spec, data: Any) -> None:
     mix = dict(spec.queries[0].aggregates)
@@ -326,7 +327,7 @@ def test_names_and_refusals() -> None:
         engine.remove_window("minute")
 
 
-@settings(max_examples=50, deadline=None)
+@examples(25)
 @given(specs(), windows(), st.data())
 def test_the_reference_changes_too(spec: mt.Spec, window: Any, data: Any) -> None:
     steps = data.draw(watermarks(data.draw(cuts(data.draw(streams())))))

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.slicing import chunks as chunked
 from muntin.slicing import cold, cold_keys, cold_runs, cold_slices
 from muntin.slicing.cold import ColdEvents
+from tests.reliability.sizes import examples
 from tests.slicing.test_compaction import passing
 from tests.slicing.test_engine import check, steps_of
 from tests.strategies import KEPT, MIXES, rows_of, specs, streams
@@ -51,7 +52,7 @@ FEW = (KEPT, MIXES[0])
 
 @pytest.mark.usefixtures("chunks")
 def test_equals_the_reference() -> None:
-    @settings(max_examples=60, deadline=None)
+    @examples(30)
     @given(specs(mixes=FEW), rules, st.data())
     def equal(spec: mt.Spec, rule: tuple[int, str], data: Any) -> None:
         steps = steps_of(data, passing(data.draw(streams()), data.draw(st.sampled_from([10, 1_000]))))
@@ -65,7 +66,7 @@ def test_equals_the_reference() -> None:
 def test_equals_the_reference_where_slices_and_events_go_together() -> None:
     kinds = ("tumbling", "sliding", "cumulative", "session", "own")
 
-    @settings(max_examples=60, deadline=None)
+    @examples(30)
     @given(specs(kinds, FEW).filter(lambda spec: spec.by), rules, st.data())
     def equal(spec: mt.Spec, rule: tuple[int, str], data: Any) -> None:
         check(squeezed(spec, rule), steps_of(data, passing(data.draw(streams(max_rows=80)), 10)))
@@ -73,7 +74,7 @@ def test_equals_the_reference_where_slices_and_events_go_together() -> None:
     equal()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(15)
 @given(specs(mixes=FEW).filter(lambda spec: spec.by), rules, st.data())
 def test_threads_and_updates(spec: mt.Spec, rule: tuple[int, str], data: Any) -> None:
     steps = steps_of(data, passing(data.draw(streams()), 10))
@@ -81,7 +82,7 @@ def test_threads_and_updates(spec: mt.Spec, rule: tuple[int, str], data: Any) ->
     check(squeezed(spec, rule), steps, emit="updates")
 
 
-@settings(max_examples=25, deadline=None)
+@examples(15)
 @given(specs(mixes=FEW), rules, rules, st.data())
 def test_a_snapshot_goes_on_with_another_rule(spec: mt.Spec, one: Any, other: Any, data: Any) -> None:
     batches = [table for table, _ in steps_of(data, data.draw(streams(spec))) if table is not None]

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.slicing import chunks, cold_runs, cold_slices, slices
 from muntin.slicing.cold_slices import ColdSlices
+from tests.reliability.sizes import examples
 from tests.slicing.test_compaction import passing
 from tests.slicing.test_engine import check, steps_of
 from tests.strategies import rows_of, specs, streams
@@ -29,7 +30,7 @@ def test_equals_the_reference(small: int, monkeypatch: pytest.MonkeyPatch) -> No
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
 
-    @settings(max_examples=60, deadline=None)
+    @examples(30)
     @given(specs(KINDS, MIX), st.sampled_from([0, 0, "1 us", "3 us", "12 us"]), st.data())
     def equal(spec: mt.Spec, after: Any, data: Any) -> None:
         steps = steps_of(data, passing(data.draw(streams(max_rows=60)), data.draw(st.sampled_from([10, 1_000]))))

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.slicing import compaction, texts
+from tests.reliability.sizes import examples
 from tests.slicing.test_engine import MARKS, MEASURES, MIXED, ROWS, SESSIONS, TIME, check, steps_of
 from tests.strategies import specs, streams
 
@@ -37,7 +38,7 @@ def passing(table: pa.Table, span: int) -> pa.Table:
 @pytest.mark.parametrize("kinds", [TIME, SESSIONS, ROWS, MIXED, MEASURES, MARKS], ids=lambda k: k[0])
 @pytest.mark.usefixtures("eager")
 def test_forgetting_changes_no_result(kinds: tuple[str, ...]) -> None:
-    @settings(max_examples=60, deadline=None)
+    @examples(30)
     @given(specs(kinds=kinds), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         steps = steps_of(data, passing(data.draw(streams(max_rows=60)), data.draw(st.sampled_from([3, 10]))))

@@ -6,11 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.reference import run
+from tests.reliability.sizes import examples
 from tests.strategies import MIXES, cuts, last_revisions, rows_of, specs, streams, watermarks
 
 TIME = ("tumbling", "sliding", "cumulative", "own")
@@ -52,7 +53,7 @@ def steps_of(data: Any, table: pa.Table) -> list[tuple[Any, int | None]]:
 
 @pytest.mark.parametrize("kinds", [TIME, SESSIONS, ROWS, MIXED, MEASURES, MARKS], ids=lambda k: k[0])
 def test_equals_the_reference_by_kind(kinds: tuple[str, ...]) -> None:
-    @settings(max_examples=80, deadline=None)
+    @examples(40)
     @given(specs(kinds=kinds), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         check(spec, steps_of(data, data.draw(streams())))
@@ -60,19 +61,19 @@ def test_equals_the_reference_by_kind(kinds: tuple[str, ...]) -> None:
     equal()
 
 
-@settings(max_examples=150, deadline=None)
+@examples(75)
 @given(specs(), st.data())
 def test_equals_the_reference_in_any_mix(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data, data.draw(streams())))
 
 
-@settings(max_examples=120, deadline=None)
+@examples(60)
 @given(specs(kinds=TIME + SESSIONS, mixes=FIXED), st.data())
 def test_equals_the_reference_from_slices_alone(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data, data.draw(streams())))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(75)
 @given(specs(), st.data())
 def test_a_snapshot_continues_exactly(spec: mt.Spec, data: Any) -> None:
     steps = steps_of(data, data.draw(streams()))
@@ -83,7 +84,7 @@ def test_a_snapshot_continues_exactly(spec: mt.Spec, data: Any) -> None:
 EXACT = tuple(mix for mix in MIXES if "var" not in mix)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(75)
 @given(specs(mixes=EXACT), st.data())
 def test_updates_equal_the_reference(spec: mt.Spec, data: Any) -> None:
     steps = steps_of(data, data.draw(streams()))
@@ -105,7 +106,7 @@ def test_a_snapshot_of_another_spec_is_refused() -> None:
         spec.engine(engine="reference").snapshot()
 
 
-@settings(max_examples=80, deadline=None)
+@examples(40)
 @given(specs(idle=False), st.data())
 def test_within_bounds_cuts_do_not_matter(spec: mt.Spec, data: Any) -> None:
     table = data.draw(streams(spec))

@@ -7,12 +7,13 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.final import chosen_for_rows
 from muntin.fused import fused
+from tests.reliability.sizes import examples
 
 FINALS = ["auto", "blocks", "two_stacks", "daba", "rescan", "subtract_on_evict"]
 
@@ -46,7 +47,7 @@ def check(final: str, spec: mt.Spec, cuts: list[int], seed: int, disorder: int =
         assert ours == {**theirs, **({"mean": pytest.approx(theirs["mean"])} if "mean" in theirs else {})}
 
 
-@settings(max_examples=50, deadline=None)
+@examples(25)
 @given(
     final=st.sampled_from(FINALS),
     size=st.integers(1, 300),
@@ -63,7 +64,7 @@ def test_results_are_those_of_the_reference(
     check(final, spec, cuts, seed, disorder)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(15)
 @given(
     final=st.sampled_from(FINALS),
     sizes=st.lists(st.integers(1, 60), min_size=1, max_size=2),

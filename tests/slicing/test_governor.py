@@ -9,12 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.compression import NEVER, Compression
 from muntin.slicing.governor import LONG, SECOND, Governor
+from tests.reliability.sizes import examples
 from tests.slicing.test_cold import CARS, minutes
 from tests.slicing.test_engine import check, steps_of
 from tests.strategies import rows_of, specs, streams
@@ -90,7 +91,7 @@ def test_the_bytes_are_those_of_the_process() -> None:
         tracemalloc.stop()
 
 
-@settings(max_examples=30, deadline=None)
+@examples(15)
 @given(specs(), st.sampled_from([{"latency": "1 us"}, {"latency": "1 hour", "throughput": 0.001}]), st.data())
 def test_a_service_level_changes_no_result(spec: mt.Spec, level: dict[str, Any], data: Any) -> None:
     check(spec.target(**level), steps_of(data, data.draw(streams())))

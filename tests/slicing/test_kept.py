@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -18,6 +18,7 @@ from muntin.slicing.batch import Batch, Column, Decoder
 from muntin.slicing.families import KeptFamily, kept_family
 from muntin.slicing.store_events import EventStore
 from muntin.windows import NEVER
+from tests.reliability.sizes import examples
 from tests.strategies import cuts, specs, streams, watermarks
 
 ALONG = ("measure", "measure tumbling", "measure cumulative", "measure session")
@@ -183,7 +184,7 @@ def steps_of(data: Any) -> list[tuple[pa.Table, int | None]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_family_equals_the_reference(kind: str) -> None:
-    @settings(max_examples=50, deadline=None)
+    @examples(25)
     @given(specs(kinds=(kind,), mixes=ONLY), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         check(spec, steps_of(data))
@@ -191,13 +192,13 @@ def test_each_family_equals_the_reference(kind: str) -> None:
     equal()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(specs(kinds=KINDS, mixes=ONLY), st.data())
 def test_several_queries_share_one_store(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(specs(kinds=(*ALONG, *MIXED, *MARKED), mixes=ONLY), st.data())
 def test_an_order_column_decides_between_equal_times(spec: mt.Spec, data: Any) -> None:
     check(replace(spec, order="x"), steps_of(data))
@@ -253,7 +254,7 @@ def batch_of(rows: list[tuple[int, int, int | None]], seq0: int, keyed: bool) ->
     return Batch(None, key if keyed else None, time, None, None, {"x": column}, {}, newest, seq0)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(st.data(), st.booleans())
 def test_a_store_is_a_sorted_list(data: Any, keyed: bool) -> None:
     store, mirror, seq = EventStore(), {}, 0

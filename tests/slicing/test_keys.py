@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from muntin.aggregates.types import scalars
 from muntin.reference.events import canonical
 from muntin.slicing.keys import KeyTable
+from tests.reliability.sizes import examples
 
 NUMBERS = st.integers(-3, 3)
 FLOATS = st.sampled_from([0.0, -0.0, 1.5, math.nan, -math.nan, math.inf, -math.inf])
@@ -69,7 +70,7 @@ def tuples(columns: list[Any]) -> list[tuple[Any, ...]]:
 
 
 @given(batches())
-@settings(max_examples=150, deadline=None)
+@examples(75)
 def test_ids_are_those_of_a_dict(drawn: Any) -> None:
     types, made = drawn
     table, expected = KeyTable(types), {}
@@ -86,7 +87,7 @@ def test_ids_are_those_of_a_dict(drawn: Any) -> None:
 
 
 @given(batches(), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@examples(50)
 def test_forgotten_keys_leave_the_rest_in_order(drawn: Any, random: Any) -> None:
     types, made = drawn
     table = KeyTable(types)

@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.compile import compiled
+from tests.reliability.sizes import examples
 from tests.slicing.test_engine import check
 
 
@@ -39,7 +40,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=8)
 
 
 @pytest.mark.parametrize("late", [{}, {"disorder": "5 us"}, {"lateness": "5 us"}])
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(batches=st.lists(st.tuples(ROWS, st.none() | st.integers(0, 45)), max_size=4))
 def test_events_are_combined_in_the_order_of_their_times(
     late: dict[str, Any], batches: list[tuple[list[tuple[int, int]], int | None]]

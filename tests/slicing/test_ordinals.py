@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from muntin.kernels.values import PLACES, starts_of
 from muntin.slicing.ordinals import Counting, from_ordinal, ordinal
+from tests.reliability.sizes import examples
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(st.integers(0, 10_000), st.lists(st.sampled_from([1, 3, 200, PLACES // 2, PLACES // 2 + 1, 5_000]), max_size=5))
 def test_runs_are_the_distinct_values_of_each_stretch(seed: int, widths: list[int]) -> None:
     chance = np.random.default_rng(seed)

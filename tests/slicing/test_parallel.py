@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.slicing import parallel
 from muntin.slicing.parallel import split
+from tests.reliability.sizes import examples
 from tests.slicing.test_compaction import passing
 from tests.slicing.test_engine import check, steps_of
 from tests.strategies import rows_of, specs, streams
@@ -23,7 +24,7 @@ from tests.strategies import rows_of, specs, streams
 SPEC = mt.over("ts", by="key").window("w", mt.tumbling("10 us"), n=mt.count())
 
 
-@settings(max_examples=120, deadline=None)
+@examples(60)
 @given(specs().filter(lambda spec: spec.by), st.data())
 def test_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     steps = steps_of(data, passing(data.draw(streams()), 10))

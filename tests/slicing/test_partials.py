@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -18,6 +18,7 @@ from muntin.reference import run
 from muntin.slicing import slices
 from muntin.slicing.engine import Slicing
 from muntin.slicing.partials import Combiner, absorb, why_events
+from tests.reliability.sizes import examples
 from tests.strategies import SCHEMA, cuts, rows_of, specs, streams, watermarks
 
 KINDS = ("tumbling", "sliding", "cumulative", "session")
@@ -31,7 +32,7 @@ MIXES = (
 CROSSING = Crossing(combine=10, give=90, take=100, row=40, pack=0)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(60)
 @given(specs(kinds=KINDS, mixes=MIXES), st.data())
 def test_partials_equal_the_reference(spec: mt.Spec, data: Any) -> None:
     table = data.draw(streams())

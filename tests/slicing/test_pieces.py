@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -19,6 +19,7 @@ from muntin.slicing.kept_values import scrambled
 from muntin.slicing.pieces import Pieces, again
 from muntin.slicing.split_costs import LEVELS, OFF, SplitCosts
 from muntin.slicing.store_events import EventStore
+from tests.reliability.sizes import examples
 from tests.slicing.test_engine import check, steps_of
 from tests.slicing.test_kept import batch_of
 from tests.slicing.test_stateful import Running
@@ -59,7 +60,7 @@ def small() -> Iterator[None]:
 
 @pytest.mark.parametrize("kind", SLIDING)
 def test_each_kind_equals_the_reference(kind: str) -> None:
-    @settings(max_examples=60, deadline=None)
+    @examples(30)
     @given(specs(kinds=(kind,), mixes=FOLDED), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         check(spec, steps_of(data, data.draw(streams())))
@@ -67,14 +68,14 @@ def test_each_kind_equals_the_reference(kind: str) -> None:
     equal()
 
 
-@settings(max_examples=120, deadline=None)
+@examples(60)
 @given(specs(kinds=ANY, mixes=FOLDED), st.data())
 def test_any_mix_equals_the_reference_with_restarts(spec: mt.Spec, data: Any) -> None:
     steps = steps_of(data, data.draw(streams()))
     check(spec, steps, tuple(data.draw(st.sets(st.integers(0, len(steps)), max_size=3))))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(40)
 @given(specs(kinds=ANY, mixes=FOLDED[:1]), st.data())
 def test_updates_equal_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data, data.draw(streams())), emit="updates")
@@ -85,7 +86,7 @@ class OverPieces(Running):
 
 
 TestOverPieces = OverPieces.TestCase
-TestOverPieces.settings = settings(max_examples=50, stateful_step_count=15, deadline=None)
+TestOverPieces.settings = examples(25, stateful_step_count=15)
 
 
 class Joined(mt.Aggregate):
@@ -104,7 +105,7 @@ class Joined(mt.Aggregate):
         return p.first + 1000.0 * p.rises + 0.001 * p.last
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(specs(kinds=SLIDING, mixes=(("n",),)), st.data())
 def test_an_order_is_kept(spec: mt.Spec, data: Any) -> None:
     for query in spec.queries:
@@ -180,7 +181,7 @@ class Sums:
             self.marks.whole[i] = True
 
 
-@settings(max_examples=150, deadline=None)
+@examples(75)
 @given(st.data(), st.booleans())
 def test_slices_follow_the_events_of_a_store(data: Any, keyed: bool) -> None:
     store, seq = EventStore(), 0

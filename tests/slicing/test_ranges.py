@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -20,6 +20,7 @@ from muntin.slicing import ranges_fold, ranges_runs
 from muntin.slicing.ranges import evaluate
 from muntin.slicing.values import Column, Interner, dtype_of, read_column
 from tests.aggregates.cases import CASES
+from tests.reliability.sizes import examples
 from tests.strategies import AGGREGATES, SCHEMA, comparable, optional
 
 REL = 1e-9
@@ -87,7 +88,7 @@ def permutations(draw: Any, n: int) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(data=st.data())
 def test_every_aggregate_gives_what_the_reference_gives(name: str, data: Any) -> None:
     case = CASES[name]
@@ -126,7 +127,7 @@ TEMPORAL = [
 
 
 @pytest.mark.parametrize("name", AGGREGATES)
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(data=st.data())
 def test_aggregates_of_the_stream_tests(name: str, data: Any) -> None:
     aggregate = AGGREGATES[name]
@@ -138,7 +139,7 @@ def test_aggregates_of_the_stream_tests(name: str, data: Any) -> None:
 
 
 @pytest.mark.parametrize("type_", TEMPORAL, ids=str)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(data=st.data())
 def test_times_keep_their_type(type_: pa.DataType, data: Any) -> None:
     rows = data.draw(st.lists(st.tuples(optional(st.integers(0, 9).map(lambda i: i * 86_400_000))), max_size=12))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -19,6 +19,7 @@ from muntin.slicing.rows.events import _by_key
 from muntin.slicing.rows.lane import Lane
 from muntin.slicing.rows.waiting import Chunk, Sorted
 from muntin.windows import Window
+from tests.reliability.sizes import examples
 from tests.slicing.lanes import (
     CELLS,
     CHOSEN,
@@ -46,25 +47,25 @@ def windows(draw: Any, size: int, every: int) -> list[Window]:
     ]
 
 
-@settings(max_examples=80, deadline=None)
+@examples(40)
 @given(lane_specs(MIXES, windows), st.data())
 def test_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data, data.draw(streams())))
 
 
-@settings(max_examples=120, deadline=None)
+@examples(60)
 @given(lane_specs(CELLS, windows), st.data())
 def test_equals_the_reference_from_slices_alone(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data, data.draw(streams())))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(lane_specs(CELLS + MIXES, windows), st.data())
 def test_an_order_column_decides_between_equal_times(spec: mt.Spec, data: Any) -> None:
     check(replace(spec, order="m"), steps_of(data, data.draw(streams())))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(40)
 @given(lane_specs(CELLS + MIXES, windows), st.data())
 def test_a_snapshot_continues_exactly(spec: mt.Spec, data: Any) -> None:
     steps = steps_of(data, data.draw(streams()))
@@ -77,7 +78,7 @@ def test_a_snapshot_of_what_was_restored_is_the_same() -> None:
     check(spec, [(pa.table({"ts": [0], "s": pa.array([None], pa.string())}), 1)], (1,))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(specs(kinds=(*ROWS, "rows by time", "tumbling", "session"), mixes=MIXES[:1]), st.data())
 def test_beside_other_windows(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data, data.draw(streams())))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -16,6 +16,7 @@ from muntin.slicing import runs, runs_tree
 from muntin.slicing.runs import RunStore
 from muntin.slicing.runs_tree import RunTree
 from muntin.state.blob import pack, unpack
+from tests.reliability.sizes import examples
 
 INT = pa.int64()
 BOUNDS = [
@@ -105,7 +106,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(
     st.tuples(st.booleans(), st.booleans(), st.sampled_from(["", "", "summed", "taken"])),
     st.sampled_from([4, 10**6]),

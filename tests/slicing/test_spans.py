@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -17,6 +17,7 @@ from muntin.kernels.spans import span_slices
 from muntin.layout import layout
 from muntin.slicing import slices
 from muntin.slicing.partials import Combiner, absorb
+from tests.reliability.sizes import examples
 from tests.strategies import SCHEMA, cuts, streams
 
 WINDOWS = {
@@ -27,7 +28,7 @@ WINDOWS = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(st.data(), st.sampled_from([(), ("key",), ("key",)]), st.sampled_from([0, slices.SMALL]))
 def test_slices_know_their_first_and_last_events(data: Any, by: tuple[str, ...], small: int) -> None:
     over = mt.over("ts", by=by, disorder="8 us", lateness=data.draw(st.sampled_from(["0 us", "10 us"])))
@@ -94,7 +95,7 @@ def us(time: datetime) -> int:
     return int((time - datetime(1970, 1, 1)) / timedelta(microseconds=1))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(
     st.lists(st.integers(0, 40), min_size=1, max_size=6, unique=True),
     st.lists(st.integers(0, 50), max_size=300),

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.slicing import compaction, slices, sparse
+from tests.reliability.sizes import examples
 from tests.slicing.test_compaction import passing
 from tests.slicing.test_engine import FIXED, SESSIONS, TIME, check, steps_of
 from tests.strategies import rows_of, specs, streams
@@ -27,7 +28,7 @@ def test_equals_the_reference(monkeypatch: pytest.MonkeyPatch, few: float, most:
     monkeypatch.setattr(sparse, "AT_ONCE", 5)
     monkeypatch.setattr(compaction, "LEAST", 2)
 
-    @settings(max_examples=100, deadline=None)
+    @examples(50)
     @given(specs(kinds=TIME + SESSIONS, **({} if mixes is None else {"mixes": mixes})), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         stream = data.draw(streams(max_rows=60))

@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import muntin as mt
 from muntin.spec import query_named
+from tests.reliability.sizes import examples
 from tests.slicing.changing import ALIKE, MIXES, Model, check_edges, check_step
 from tests.strategies import AGGREGATES, streams, windows
 
@@ -124,4 +124,4 @@ class Running(RuleBasedStateMachine):
 
 
 TestRunning = Running.TestCase
-TestRunning.settings = settings(max_examples=100, stateful_step_count=15, deadline=None)
+TestRunning.settings = examples(50, stateful_step_count=15)

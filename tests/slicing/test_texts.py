@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.slicing.values import Interner
+from tests.reliability.sizes import examples
 from tests.slicing.test_engine import check, steps_of
 from tests.strategies import AGGREGATES, optional, streams, windows
 
@@ -64,13 +65,13 @@ def text_streams(draw: Any) -> pa.Table:
     return table.set_column(table.schema.get_field_index("s"), "s", column)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(text_specs(), st.data())
 def test_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, steps_of(data, data.draw(text_streams())))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(25)
 @given(text_specs(), st.data())
 def test_a_snapshot_continues_exactly(spec: mt.Spec, data: Any) -> None:
     steps = steps_of(data, data.draw(text_streams()))
@@ -86,7 +87,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("forgetful")
 def test_texts_that_nothing_holds_are_forgotten_exactly() -> None:
-    @settings(max_examples=70, deadline=None)
+    @examples(35)
     @given(text_specs(), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         steps = steps_of(data, data.draw(text_streams()))

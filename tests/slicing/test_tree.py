@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -19,6 +19,7 @@ from muntin.fused import Fused, fused
 from muntin.slicing.slicer import Slicer
 from muntin.slicing.slices import Slices
 from muntin.slicing.tree import Tree
+from tests.reliability.sizes import examples
 from tests.slicing.test_engine import SESSIONS, TIME, check, steps_of
 from tests.strategies import cuts, specs, streams
 
@@ -154,7 +155,7 @@ STEPS = st.one_of(
 
 
 @pytest.mark.parametrize("which", ["built in", "own"])
-@settings(max_examples=120, deadline=None)
+@examples(60)
 @given(st.booleans(), st.booleans(), st.integers(0, 2**32), st.lists(STEPS, min_size=2, max_size=14))
 def test_the_tree_equals_the_slices_and_the_events(
     which: str, keyed: bool, eager: bool, seed: int, steps: list[tuple[str, int, int]]
@@ -216,7 +217,7 @@ def test_a_float_comes_out_the_same_however_the_store_moved() -> None:
 
 @pytest.mark.parametrize("store", ["lazy", "eager", "auto"])
 def test_equals_the_reference_with_each_store(store: str) -> None:
-    @settings(max_examples=40, deadline=None)
+    @examples(20)
     @given(specs(kinds=TIME + SESSIONS), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         steps = steps_of(data, data.draw(streams()))
@@ -225,7 +226,7 @@ def test_equals_the_reference_with_each_store(store: str) -> None:
     equal()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(st.data())
 def test_equals_the_reference_over_many_slices(data: Any) -> None:
     """A fine window beside makes many slices, so that blocks of blocks are used."""
@@ -260,7 +261,7 @@ def test_a_correction_is_one_revision_and_nothing_else(store: str) -> None:
     assert again["revision"].to_pylist() == []
 
 
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(st.data(), st.sampled_from([(), ("key",)]), st.booleans())
 def test_slices_show_what_they_hold(data: Any, by: tuple[str, ...], session: bool) -> None:
     spec = mt.over("ts", by=by).window("w", mt.tumbling("5 us"), n=mt.count())

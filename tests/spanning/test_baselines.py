@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.errors import UnsupportedAggregate
+from tests.reliability.sizes import examples
 from tests.spanning.drawn import check, specs, steps_of, streams
 
 SWEPT = (("n", "total", "low", "high"),)
@@ -17,7 +18,7 @@ SWEPT = (("n", "total", "low", "high"),)
 
 @pytest.mark.parametrize("engine", ["aggregate_buckets", "tuple_buckets"])
 def test_buckets_equal_the_reference(engine: str) -> None:
-    @settings(max_examples=50)
+    @examples(25)
     @given(specs(techniques=("auto",)), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         steps = data.draw(steps_of(data.draw(streams())))
@@ -26,7 +27,7 @@ def test_buckets_equal_the_reference(engine: str) -> None:
     equal()
 
 
-@settings(max_examples=80)
+@examples(40)
 @given(specs(mixes=SWEPT, techniques=("sweeping",)), st.data())
 def test_sweeping_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     check(

@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.kernels import circular as kernels
 from muntin.spanning import auto, edges, levels, ring
+from tests.reliability.sizes import examples
 from tests.spanning.drawn import FIXED, check, specs, steps_of, streams
 from tests.strategies import rows_of
 
 ADDED = (("n", "total", "low", "high"),)
 
 
-@settings(max_examples=80)
+@examples(40)
 @given(specs(mixes=ADDED, techniques=("auto",)), st.data())
 def test_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     steps = data.draw(steps_of(data.draw(streams())))
@@ -45,7 +46,7 @@ def test_events_of_one_window_are_in_several_places(
     ):
         monkeypatch.setattr(module, name, value)
 
-    @settings(max_examples=40)
+    @examples(20)
     @given(specs(mixes=ADDED, techniques=("auto",)), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         check(spec, data.draw(steps_of(data.draw(streams()))), restarts=(1,))
@@ -64,7 +65,7 @@ def test_levels_on_a_circular_array_equal_the_reference(small: int, monkeypatch:
     ):
         monkeypatch.setattr(module, name, value)
 
-    @settings(max_examples=60)
+    @examples(30)
     @given(specs(mixes=ADDED, techniques=("single", "multi")), st.data())
     def equal(spec: mt.Spec, data: Any) -> None:
         longest = data.draw(st.sampled_from([3, 40, 400]))
@@ -104,7 +105,7 @@ def test_a_snapshot_goes_on_with_another_technique() -> None:
     assert rows_of(engine.flush()) == rows_of(spec("auto").apply(rows, engine="reference"))
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(specs(kinds=FIXED, mixes=ADDED, techniques=("auto",)), streams())
 def test_a_finite_frame_has_all_windows(spec: mt.Spec, table: pa.Table) -> None:
     good = table.filter(pa.compute.less_equal(table["start"], table["ts"]))

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.spanning import auto, cold
+from tests.reliability.sizes import examples
 from tests.spanning.drawn import FIXED, MIXES, check, specs, steps_of, streams
 from tests.strategies import rows_of
 
@@ -27,7 +28,7 @@ def test_equals_the_reference(array: bool, swept: bool, monkeypatch: pytest.Monk
         monkeypatch.setattr(auto, "SHARE", 0)
     techniques = ("auto", "sweeping") if swept else ("auto", "single", "multi")
 
-    @settings(max_examples=50)
+    @examples(25)
     @given(
         specs(kinds=FIXED, mixes=PLAIN if swept else MIXES, techniques=techniques),
         st.sampled_from([0, 0, "1 us", "3 us", "20 us"]),

@@ -7,35 +7,36 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.reference import run
+from tests.reliability.sizes import examples
 from tests.spanning.drawn import FIXED, MIXES, check, specs, steps_of, streams
 from tests.strategies import rows_of
 
 
-@settings(max_examples=120)
+@examples(60)
 @given(specs(), st.data())
 def test_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, data.draw(steps_of(data.draw(streams()))))
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(specs(kinds=("session", "session", *FIXED)), st.data())
 def test_sessions_equal_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, data.draw(steps_of(data.draw(streams()))))
 
 
-@settings(max_examples=40)
+@examples(20)
 @given(specs(kinds=("session", *FIXED)), st.data())
 def test_goes_on_from_a_snapshot_at_every_step(spec: mt.Spec, data: Any) -> None:
     steps = data.draw(steps_of(data.draw(streams())))
     check(spec, steps, restarts=tuple(range(len(steps) + 1)))
 
 
-@settings(max_examples=30)
+@examples(15)
 @given(specs(kinds=("session", *FIXED), mixes=(MIXES[0], MIXES[2])), st.sampled_from([0, "3 us", "20 us"]), st.data())
 def test_compressed_events_equal_the_reference(spec: mt.Spec, after: object, data: Any) -> None:
     steps = data.draw(steps_of(data.draw(streams())))
@@ -89,27 +90,27 @@ def test_a_step_opens_only_keys_whose_windows_are_due() -> None:
     assert engine.metrics().keys_compressed == 20
 
 
-@settings(max_examples=40)
+@examples(20)
 @given(specs(kinds=("session", *FIXED)), st.data())
 def test_updates_equal_the_reference(spec: mt.Spec, data: Any) -> None:
     check(spec, data.draw(steps_of(data.draw(streams()))), emit="updates")
 
 
-@settings(max_examples=40)
+@examples(20)
 @given(specs(mixes=(("all", "n", "total", "low", "m4"),)), st.data())
 def test_long_events_equal_the_reference(spec: mt.Spec, data: Any) -> None:
     """Thousands of slices: aligned stretches in place of hops, at release handed down."""
     check(spec, data.draw(steps_of(data.draw(streams(max_rows=5, longest=4_000, bad=False)))))
 
 
-@settings(max_examples=40)
+@examples(20)
 @given(specs(kinds=("session", *FIXED)), streams())
 def test_a_finite_frame_has_all_windows(spec: mt.Spec, table: pa.Table) -> None:
     good = table.filter(pa.compute.less_equal(table["start"], table["ts"]))
     assert rows_of(spec.apply(good)) == rows_of(spec.apply(good, engine="reference"))
 
 
-@settings(max_examples=40)
+@examples(20)
 @given(specs(kinds=("session", *FIXED), mixes=(("all", "n", "total", "low", "m4"),)), st.data())
 def test_events_without_length_are_points(spec: mt.Spec, data: Any) -> None:
     """Where no event has a length, and none is waited for, all is as over points."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from muntin.spark import transfer
-from muntin.spark.bench import WORKLOADS, measure
+from muntin.spark.bench import WORKLOADS, first_batch, measure
 
 
 def test_both_count_the_same_windows(spark: Any, tmp_path: Path) -> None:
@@ -16,6 +16,7 @@ def test_both_count_the_same_windows(spark: Any, tmp_path: Path) -> None:
     assert found.windows["mapInArrow"] == 0
     assert all(rate > 0 for rate in found.rate.values())
     assert all(seconds > 0 for seconds in found.first.values())
+    assert first_batch(spark, workload, "Spark", 6_000, 2, tmp_path) > 0
 
 
 def test_transfers_are_measured(spark: Any, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -21,6 +21,7 @@ from muntin.spark.buckets import bucket_of_keys, labels, partition_of
 from muntin.spark.head import Head
 from muntin.spark.ipc import packed
 from muntin.spark.step import Step, Wanted, bucket_spec
+from tests.reliability.sizes import examples
 from tests.strategies import MIXES, SCHEMA, cuts, rows_of, specs, streams, watermarks
 
 
@@ -69,7 +70,7 @@ def call(spec: mt.Spec, store: Memory, rows: list[pa.Table], watermark: int | No
     return rows_of(done.results), rows_of(done.late)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(specs(mixes=MIXES[:2]), st.data())
 def test_a_bucket_that_moves_and_fails_equals_the_reference(spec: mt.Spec, data: Any) -> None:
     steps, newest = [], None
@@ -95,7 +96,7 @@ def test_a_bucket_that_moves_and_fails_equals_the_reference(spec: mt.Spec, data:
             assert late == rows_of(expected.late[i]), f"late rows of step {i}"
 
 
-@settings(max_examples=30, deadline=None)
+@examples(15)
 @given(specs(mixes=MIXES[:2]), st.data())
 def test_a_bucket_goes_on_under_another_rule_of_compression(spec: mt.Spec, data: Any) -> None:
     rules = [spec, spec.compress(0), spec.compress("3 us", codec="zstd"), spec.compress("20 us", codec="snappy")]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import muntin as mt
@@ -20,6 +20,7 @@ from muntin.spark.change import described, former
 from muntin.spark.ipc import packed
 from muntin.spark.saved import restored
 from muntin.spark.step import Done, Step, Wanted, bucket_spec
+from tests.reliability.sizes import examples
 from tests.slicing.changing import ALIKE, MIXES, Model, rows
 from tests.spark.test_bucket import Memory
 from tests.strategies import AGGREGATES, SCHEMA, cuts, specs, streams, watermarks, windows
@@ -151,7 +152,7 @@ def check(spec: mt.Spec, more: list[tuple[str, Any, tuple[str, ...]]], data: Any
                 assert counts[name] == len(gone_by[name]), f"late events of {name} in step {i}"
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(specs(mixes=MIXES), windows(), windows(), st.sampled_from(MIXES), st.data())
 def test_any_windows_equal_the_reference(spec: mt.Spec, first: Any, second: Any, mix: Any, data: Any) -> None:
     names = tuple(name for name, _ in spec.queries[0].aggregates)
@@ -160,7 +161,7 @@ def test_any_windows_equal_the_reference(spec: mt.Spec, first: Any, second: Any,
 
 @pytest.mark.parametrize("mixes", [MIXES, (("n", "total"),)], ids=["events", "partials"])
 def test_windows_that_share_slices_equal_the_reference(mixes: Any) -> None:
-    @settings(max_examples=120, deadline=None)
+    @examples(60)
     @given(st.data())
     def equal(data: Any) -> None:
         mix, alike = data.draw(st.sampled_from(mixes)), st.sampled_from(ALIKE[:-1])
