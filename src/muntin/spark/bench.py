@@ -53,6 +53,8 @@ class Workload:
     """How many at the most, where Spark takes minutes for one."""
     batches: int | None = None
     """How many at the most, where Spark takes a minute for one."""
+    rate: int = RATE
+    """Rows in a second of event time: fewer where there are fewer rows, so that windows still come to their ends."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +133,11 @@ WORKLOADS = [
         # a batch, however few rows it has.
         {"Spark": [_window("1 hour", "1 second")]},
         {"Spark": 60},
-        # Six seconds of events: the first windows are due in the second batch.
-        share=0.006,
+        share=0.001,
         rounds=1,
         batches=2,
+        # Ten seconds of events: the first windows are due in the second batch.
+        rate=1_000,
     ),
     Workload(
         "100 keys, 20 tumbling windows of 1 to 20 s and a session",
@@ -160,13 +163,13 @@ WORKLOADS = [
 ]
 
 
-def write(folder: Path, rows: int, batches: int, keys: int, seed: int = 1) -> None:
+def write(folder: Path, rows: int, batches: int, keys: int, seed: int = 1, rate: int = RATE) -> None:
     """Files of Parquet, one per task and batch."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     size = rows // (batches * TASKS)
     for i in range(batches * TASKS):
-        at = (i * size + np.arange(size)) * (1_000_000 // RATE) + 1_700_000_000_000_000
+        at = (i * size + np.arange(size)) * (1_000_000 // rate) + 1_700_000_000_000_000
         at -= np.where(rng.random(size) < 0.2, rng.integers(0, DELAY, size), 0)
         columns = {
             "ts": pa.array(at).cast(pa.timestamp("us", "UTC")),
@@ -182,7 +185,9 @@ def measure(spark: SparkSession, workload: Workload, rows: int, batches: int, ro
     A round before that warms up the JVM for the plan of each, and does not count but for the first batch.
     """
     data = folder / "rows"
-    write(data, int(rows * workload.share), min(batches, workload.batches or batches), workload.keys)
+    write(
+        data, int(rows * workload.share), min(batches, workload.batches or batches), workload.keys, rate=workload.rate
+    )
     plans: dict[str, list[Callable[[DataFrame], DataFrame]]] = {"Muntin": [workload.spec.apply], **workload.others}
     rates: dict[str, list[float]] = {name: [] for name in plans}
     windows: dict[str, int] = {}
