@@ -11,7 +11,7 @@ from muntin.spark.bench import WORKLOADS, first_batch, measure
 
 def test_both_count_the_same_windows(spark: Any, tmp_path: Path) -> None:
     workload = WORKLOADS[0]
-    found = measure(spark, workload, 60_000, 3, 1, tmp_path)
+    found = measure(spark, workload, 60_000, 2, 1, tmp_path)
     assert found.windows["Muntin"] == found.windows["Spark"] > 0
     assert found.windows["mapInArrow"] == 0
     assert all(rate > 0 for rate in found.rate.values())
