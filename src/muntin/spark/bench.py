@@ -216,8 +216,8 @@ def first_batch(spark: SparkSession, workload: Workload, name: str, rows: int, b
     data = folder / "rows"
     write(data, int(rows * workload.share), batches, workload.keys)
     _once(spark, data, lambda frame: frame, folder / "checkpoint")
-    plans = {"Muntin": [workload.spec.apply], **workload.others}
-    return _once(spark, data, plans[name][0], folder / "checkpoint").first
+    plan = workload.spec.apply if name == "Muntin" else workload.others[name][0]
+    return _once(spark, data, plan, folder / "checkpoint").first
 
 
 @contextlib.contextmanager
