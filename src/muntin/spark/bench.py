@@ -116,7 +116,7 @@ WORKLOADS = [
         _spec(w=mt.tumbling("1 second")),
         100,
         {FLOOR: [_floor], UNTUNED: [_floor], "Spark": [_window("1 second")]},
-        {FLOOR: 0.75, UNTUNED: 0.75, "Spark": 0.8},
+        {FLOOR: 0.75, "Spark": 0.8},
     ),
     Workload(
         "100 keys, sliding 60 s every 1 s",
@@ -158,7 +158,7 @@ WORKLOADS = [
         _spec(w=mt.sliding("1000 rows", every="100 rows")),
         100,
         {FLOOR: [_floor], UNTUNED: [_floor]},
-        {FLOOR: 0.4, UNTUNED: 0.4},
+        {FLOOR: 0.4},
     ),
 ]
 
