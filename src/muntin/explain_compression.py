@@ -43,7 +43,7 @@ def compression_lines(spec: Spec, rule: Compression, kept: list[Query], bound: L
     if there:
         lines.append(
             f"Compressed: the {' and '.join(there)} of a slice, of all keys together, {when}, with {codec}. A window "
-            f"that is due reads those of all its slices (store='eager' leaves them open)."
+            f"that is due reads those of all its slices (with store='eager' the tree stands over what is open)."
         )
     opened = [query.name for query in kept if not is_sliced(query.window)]
     if opened:

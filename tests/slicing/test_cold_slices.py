@@ -36,7 +36,8 @@ def test_equals_the_reference(small: int, monkeypatch: pytest.MonkeyPatch) -> No
         steps = steps_of(data, passing(data.draw(streams(max_rows=60)), data.draw(st.sampled_from([10, 1_000]))))
         restarts = tuple(data.draw(st.sets(st.integers(0, len(steps)), max_size=2)))
         emit = data.draw(st.sampled_from(["final", "updates"]))
-        check(spec.compress(after), steps, restarts, emit=emit)
+        store = data.draw(st.sampled_from(["auto", "eager"]))
+        check(spec.compress(after), steps, restarts, emit=emit, store=store)
 
     equal()
 
@@ -56,15 +57,20 @@ def readings(keys: int, minute: int) -> dict[str, Any]:
     [({"n": mt.count(), "total": mt.sum("x"), "top": mt.max("x")}, 5), ({"mid": mt.median("x")}, 3)],
     ids=["cells", "sorted values"],
 )
-def test_less_memory(aggregates: dict[str, mt.Aggregate], least: float) -> None:
+@pytest.mark.parametrize("store", ["auto", "eager"])
+def test_less_memory(aggregates: dict[str, mt.Aggregate], least: float, store: str) -> None:
     """Between windows that are due only the newest slices are open; what is due opens them, and closes them again."""
-    spec = mt.over("ts", by="key", max_ahead=None).window("w", mt.sliding("2 hours", every="10 minutes"), **aggregates)
-    plain, engine, at_once = spec.engine(), spec.compress("10 minutes").engine(), spec.compress(0).engine()
+    spec = mt.over("ts", by="key", max_ahead=None).window("w", mt.sliding("2 hours", every="5 minutes"), **aggregates)
+    plain = spec.engine(store=store)
+    engine, at_once = (spec.compress(after).engine(store=store) for after in ("10 minutes", 0))
     for minute in range(135):
         rows = readings(300, minute)
         expected = rows_of(plain.push(rows))
         assert rows_of(engine.push(rows)) == expected
         assert rows_of(at_once.push(rows)) == expected
+    if store == "eager":  # at_once has none between steps: all slices are compressed
+        trees = [some._sliced.store.nbytes for some in (plain, engine, at_once)]
+        assert trees[0] > trees[1] > trees[2] == 0
     assert plain.metrics().bytes_open == 0
     for some in (engine, at_once):
         metrics = some.metrics()

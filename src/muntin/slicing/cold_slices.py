@@ -13,6 +13,7 @@ read are still good: to close them again is to let the open cells go.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,8 @@ class ColdSlices(Slices):
         self._parts: list[_Part] = []
         self._latest: int | None = None
         self._counted = Held()
+        self.on_close: Callable[[], None] | None = None
+        """Called when slices were compressed: what was combined from them goes too."""
 
     # -- what is held --------------------------------------------------------------------------------------------------
 
@@ -201,6 +204,8 @@ class ColdSlices(Slices):
         if end > self.closed:
             none: Int64s = np.empty(0, np.int64)
             self._lay(end, none, none, self._cells.new(0))
+            if self.on_close is not None:
+                self.on_close()
 
     def _cells_of(self, part: _Part) -> tuple[Int64s, Int64s, list[Array]]:
         """The cells of open slices: their slices, counted from the first of the part, keys and partials."""

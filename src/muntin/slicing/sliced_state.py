@@ -69,14 +69,16 @@ class SlicedState:
         rule = layout.spec.compression
         if self.bare:
             self.slices: Slices = BareSlices(self.slicer, self.fused, bool(layout.spec.by))
-        elif rule is None or store == "eager":  # what is combined ahead of windows holds all cells
+        elif rule is None:
             self.slices = Slices(self.slicer, self.fused, bool(layout.spec.by))
         else:
             self.slices = ColdSlices(self.slicer, self.fused, bool(layout.spec.by), rule)
-            store = "lazy"
+            store = "eager" if store == "eager" else "lazy"
         # A result needs no first and last times. Without them, and with `spell` knowing the ends: 180 against 185 µs
         # per push with 100 windows.
         self.store = AggregateStore(store, final, fused(self.bounds, spans=False), self.slices, self._revises)
+        if isinstance(self.slices, ColdSlices):
+            self.slices.on_close = self.store.forget
         self.groups = [group for shape in found for group in groups_of(shape)]
         sessions = [self._session(shape, *member, rule) for shape in found for member in shape.members]
         self.sessions = sorted((query for query in sessions if query is not None), key=lambda query: query.index)

@@ -31,7 +31,8 @@ _NONE: Int64s = np.empty(0, np.int64)
 class Tree:
     """Blocks over the slices of a store, one level after the other in the same columns.
 
-    It finds out by itself that slices moved to other rows, and begins anew; so it need not be saved.
+    It finds out by itself that slices moved to other rows, and begins anew; so it need not be saved. Where slices are
+    compressed it stands over those that are open: all that a window needs are, when it is due.
     """
 
     def __init__(self, cells: Fused, slices: Slices) -> None:
@@ -75,8 +76,8 @@ class Tree:
 
     def settle(self, keys: int) -> None:
         """Combine all blocks that changed, so that the next answer need not."""
-        number = self._slices.number
-        self._run(_NONE, _NONE, number, number + len(self._slices), keys)
+        slices = self._slices
+        self._run(_NONE, _NONE, slices.number + slices.closed, slices.number + len(slices), keys)
 
     def merged(self, a: Int64s, b: Int64s, keys: int) -> Partials:
         """The partials of windows over the rows a to b of the slices; of key k of window w in row `w * keys + k`."""
@@ -115,6 +116,8 @@ class Tree:
         self._hull = np.zeros(2 * len(counts), np.int64)
         self._dirty = np.zeros(int(ends[-1]), np.bool_)
         self._columns = self._cells.new(int(ends[-1]) * slices.stride)
-        if len(slices):
-            mark_range(slices.number, slices.number + len(slices) - 1, self._off, self._hull, self._dirty)
+        if len(slices) > slices.closed:
+            mark_range(
+                slices.number + slices.closed, slices.number + len(slices) - 1, self._off, self._hull, self._dirty
+            )
         self._seen = slices.columns, slices.moved
