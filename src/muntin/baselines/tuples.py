@@ -177,6 +177,7 @@ class _Rows:
     """The tuples as the tree sees slices: rows of columns, each with a running number."""
 
     stride = 1
+    closed = 0  # none is compressed
 
     def __init__(self, buffer: AggregateTree) -> None:
         self._buffer = buffer
