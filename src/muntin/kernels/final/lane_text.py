@@ -107,6 +107,12 @@ def folded(room):
 
 @njit(**INNER)
 def eight(x, lo, size, every, room):
+    if size == u(8):
+        a = halved(take(x, lo), take(x, lo + every))
+        b = halved(take(x, lo + u(2) * every), take(x, lo + u(3) * every))
+        c = halved(take(x, lo + u(4) * every), take(x, lo + u(5) * every))
+        d = halved(take(x, lo + u(6) * every), take(x, lo + u(7) * every))
+        return halved(halved(a, b), halved(c, d))
     for k in range(u(8)):
         store(room, k * u(8), vector(x, lo, lo + size))
         lo += every
