@@ -19,7 +19,7 @@ FIGURES: dict[str, str] = {
     "fig14": "throughput of the median, few and many distinct values",
     "fig15": "time to aggregate the events of a slice anew",
     "fig16": "windows in time against windows in rows, by concurrent windows",
-    "fig17": "the dashboard workload (M4, 80 windows) by threads",
+    "fig17": "the dashboard workload (M4, 80 windows) by processes, each with keys of its own",
     "fig17-spark": "the dashboard workload on Spark, by cores, beside Spark's own operators",
     "panes-fig3": "a sliding maximum with panes and without",
     "spans-fig10": "events with a duration: throughput by their length, beside buckets and sweeping",
