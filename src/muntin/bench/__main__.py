@@ -232,13 +232,19 @@ def rolled(console: Console, rows: int, rounds: int, data: str | None) -> None:
 
 def final_choices(console: Console, rows: int, data: str | None) -> None:
     """`final="auto"` beside every fixed choice: arrays of so many values, slices of several keys, rows windows."""
-    worst, missed, count = 0.0, 0, 0
+    points = []
     for point in finals.grid(rows, 7, data):
-        met = point.ratio <= finals.MOST
-        worst, missed, count = max(worst, point.ratio), missed + (not met), count + 1
-        shown = f"[{'green' if met else 'red'}]{point.ratio:.2f}[/]"
-        console.print(f"auto, {point.name}: {shown} of the time of {point.best} (at most {finals.MOST})")
-    console.print(f"auto: {count - missed} of {count} points within {finals.MOST}, the worst {worst:.2f}")
+        points.append(point)
+        shown = f"[{'green' if point.ratio <= finals.MOST else 'red'}]{point.ratio:.2f}[/]"
+        took = "" if point.chosen is None else f" ({point.chosen})"
+        console.print(f"auto{took}, {point.name}: {shown} of the time of {point.best} (at most {finals.MOST})")
+    for what, of in ("arrays", [p for p in points if p.chosen]), ("engines", [p for p in points if not p.chosen]):
+        beyond = [point for point in of if point.ratio > finals.MOST]
+        same = sum(point.chosen == point.best for point in beyond)
+        worst = max((point.ratio for point in of), default=0)
+        noise = f"; {same} of the others are of the best itself" if same else ""
+        within = f"{len(of) - len(beyond)} of {len(of)} points within {finals.MOST}"
+        console.print(f"auto, {what}: {within}, the worst {worst:.2f}{noise}")
 
 
 def stores(console: Console, slices: int, rounds: int) -> None:

@@ -53,7 +53,17 @@ _BODY = """    n, w = u(len(x)), window
     count = n - w + u(1)
     m, r = w // u(8), w % u(8)
     full, odd = u(0), False
-    if m < u(3):
+    if u(0) < m and m < u(3) and n >= u(8) * m + u(15):
+        # One step or two: nothing is kept but the step before.
+        full = (n - u(7)) // u(8) - m
+        s, c = step(begun(x), x, u(0))
+        for a in range(full):
+            i = a * u(8)
+            t, c = step(c, x, i + u(8))
+            o = s if m == u(1) else combine(s, t)
+            odd |= report(heads, out, i, rest(x, o, i + m * u(8), r), by, inverse)
+            s = t
+    elif m < u(3):
         full = count // u(8)
         for a in range(full):
             i = a * u(8)
