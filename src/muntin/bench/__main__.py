@@ -20,6 +20,7 @@ from muntin.bench import (
     store,
     tails,
 )
+from muntin.bench.console import console as wide_console
 from muntin.bench.engine import WORKLOADS, measure
 from muntin.costs import measured
 
@@ -35,7 +36,7 @@ def main(given_words: Sequence[str] | None = None) -> None:
     parser.add_argument("--vehicles", type=float, default=0.5, help="new vehicles a second, about, for compression")
     parser.add_argument("--grid", action="store_true", help="of rolling only auto beside every fixed choice")
     given = parser.parse_args(given_words)
-    console = Console()
+    console = wide_console()
     if not given.words or "compression" in given.words:
         compressed(console, given.vehicles)
         if given.words == ["compression"]:

@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from rich.console import Console
 from rich.table import Table
 
 import muntin as mt
+from muntin.bench.console import console as wide_console
 from muntin.spark.local import session
 
 __all__ = ["WORKLOADS", "Outcome", "Workload", "first_batch", "main", "measure"]
@@ -270,7 +270,7 @@ def main() -> None:
         "--first", metavar="NAME", help="only the first batch of one contender (Muntin, Spark), with a JVM of its own"
     )
     given = parser.parse_args()
-    console = Console()
+    console = wide_console()
     table = Table(title=f"{given.rows:,} rows in {given.batches} batches, median of {given.rounds} rounds")
     for name in ("workload", "M rows/s", "beside", "times", "at least", "windows"):
         table.add_column(name, justify="right" if name in ("M rows/s", "times", "at least", "windows") else "left")

@@ -14,9 +14,9 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from rich.console import Console
 
 import muntin as mt
+from muntin.bench.console import console as wide_console
 from muntin.spark.local import session
 
 __all__ = ["Parity", "compare", "main", "ours", "sparks"]
@@ -105,7 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m muntin.spark.parity")
     parser.add_argument("file", nargs="?", type=Path, default=FLIGHTS, help="a copy of flights_us_2001h1.parquet")
     given = parser.parse_args()
-    console = Console()
+    console = wide_console()
     if not given.file.exists():
         console.print(f"{given.file} is not there: nothing to compare. Name a copy of it.")
         return

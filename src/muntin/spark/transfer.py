@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from rich.console import Console
 from rich.table import Table
 
+from muntin.bench.console import console as wide_console
 from muntin.spark.local import session
 
 __all__ = ["CASES", "Case", "main", "measure"]
@@ -126,7 +126,7 @@ def main() -> None:
     usual = found[CASES[3].name]
     for name, seconds in found.items():
         table.add_row(name, f"{seconds:.2f}", f"{given.rows / seconds / 1e6:.1f}", f"{seconds / usual:.2f}")
-    Console().print(table)
+    wide_console().print(table)
 
 
 if __name__ == "__main__":
