@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.aggregates import Aggregate, Bound
 from muntin.columns import check_time, time_zone
-from muntin.errors import FrameError, nearest
+from muntin.errors import FrameError, SpecError, nearest
 from muntin.spec import Query, Spec
 from muntin.windows import Frame, Punctuated, Window
 
@@ -71,6 +71,7 @@ def layout(spec: Spec, schema: pa.Schema, *, finite: bool = False) -> Layout:
                 raise FrameError(
                     f"the frame has a column {name!r}, a name that the late output needs. Rename the column."
                 )
+    _check_lossy(spec)
     known: dict[Aggregate, Bound] = {}  # equal aggregates are bound once, however many queries ask for them
     queries = tuple(_bind(query, schema, known) for query in spec.queries)
     stamp = pa.timestamp("us", _zone(spec, schema))
@@ -87,6 +88,15 @@ def layout(spec: Spec, schema: pa.Schema, *, finite: bool = False) -> Layout:
         pa.field("missed", span),
     ]
     return Layout(spec, schema, queries, pa.schema([_plain(field) for field in fields]), pa.schema(late))
+
+
+def _check_lossy(spec: Spec) -> None:
+    """A name that nothing reads would be rounded nowhere, and nobody told."""
+    rule = spec.compression
+    read = {name for query in spec.queries for _, aggregate in query.aggregates for name in aggregate.columns}
+    for name, _ in rule.lossy if rule is not None and isinstance(rule.lossy, tuple) else ():
+        if name not in read:
+            raise SpecError(f"lossy= names {name!r}, which no aggregate reads. {nearest(name, sorted(read))}")
 
 
 def _column(schema: pa.Schema, name: str, what: str) -> pa.DataType:

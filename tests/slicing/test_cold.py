@@ -201,10 +201,11 @@ def test_keys_without_events_leave_the_indexes() -> None:
 @pytest.mark.parametrize(("lossy", "bound"), [(0.5, 0.5), ("1 %", None), ({"speed": 2}, 2), ({"other": 2}, 0)])
 def test_values_are_off_by_no_more_than_stated(lossy: Any, bound: float | None) -> None:
     rng = np.random.default_rng(1)
-    spec = mt.over("ts", by="car").window("w", mt.tumbling("1 hour"), all=mt.collect("speed"))
+    both = {"all": mt.collect("speed"), "rest": mt.collect("other")}
+    spec = mt.over("ts", by="car").window("w", mt.tumbling("1 hour"), **both)
     n = 3_000
     speed = pa.array(rng.normal(50, 20, n))
-    table = pa.table({"ts": np.arange(n) * 1_000_000, "car": rng.integers(0, 9, n), "speed": speed})
+    table = pa.table({"ts": np.arange(n) * 1_000_000, "car": rng.integers(0, 9, n), "speed": speed, "other": speed})
     exact, rough = spec.engine(), spec.compress(0, lossy=lossy).engine()
     for first in range(0, n, 100):
         exact.push(table.slice(first, 100))
@@ -227,3 +228,5 @@ def test_specs_say_how_they_compress() -> None:
         CARS.compress("1 s", codec="gzip")
     with pytest.raises(mt.SpecError, match="no error bound"):
         CARS.compress("1 s", lossy=-3)
+    with pytest.raises(mt.SpecError, match=r"'sped', which no aggregate reads. Did you mean 'speed'"):
+        CARS.compress("1 s", lossy={"sped": 3}).engine().push({"ts": [1], "car": [1], "speed": [2.0]})

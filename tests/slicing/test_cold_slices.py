@@ -136,3 +136,27 @@ def test_a_budget_counts_slices() -> None:
     assert engine.nbytes <= plain.nbytes // 2
     assert engine.metrics().bytes_compressed > 0
     assert rows_of(engine.flush()) == rows_of(plain.flush())
+
+
+@pytest.mark.parametrize("store", ["auto", "lazy", "eager"])
+@pytest.mark.parametrize("emit", ["final", "updates"])
+@pytest.mark.parametrize("lateness", ["0 s", "1 minute"])
+def test_floats_are_added_in_the_same_order(store: str, emit: str, lateness: str) -> None:
+    """To the last digit: a spec with compress once had no tree where one without had."""
+    spec = mt.over("ts", max_ahead=None, disorder="1 second", lateness=lateness)
+    spec = spec.window("w", mt.sliding("10 minutes", every="2 seconds"), total=mt.sum("x"))
+    rng = np.random.default_rng(3)
+    plain = spec.engine(store=store, emit=emit)
+    engines = [spec.compress(after).engine(store=store, emit=emit) for after in (0, "20 s", None)]
+    engines.append(spec.memory("1 GiB").engine(store=store, emit=emit))
+    rows = 0
+    for step in range(30):
+        at = (40 * step + rng.permutation(40)) * 1_000_000 if lateness != "0 s" else 40_000_000 * step + np.arange(40)
+        batch = {"ts": at, "x": rng.random(40)}
+        expected = plain.push(batch)
+        rows += expected.num_rows
+        for engine in engines:
+            assert engine.push(batch).equals(expected)
+    assert rows > 500
+    expected = plain.flush()
+    assert all(engine.flush().equals(expected) for engine in engines)

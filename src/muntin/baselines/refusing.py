@@ -29,8 +29,8 @@ class Refusing(Engine):
         for query in spec.queries:
             if not self.takes(query.window):
                 raise SpecError(
-                    f"window {query.name!r}, {query.window!r}, with engine={self.technique!r}: {self.why} "
-                    f"{self.instead} Use engine='auto'."
+                    f"window {query.name!r}, {query.window!r}, with engine={self.technique!r}: "
+                    f"{' '.join(filter(None, (self.why, self.instead)))} Use engine='auto'."
                 )
         if self.in_order is not None and (spec.disorder or spec.lateness):
             raise SpecError(

@@ -191,8 +191,11 @@ def spiky(count: int, folder: str | None = None) -> tuple[npt.NDArray[np.int64],
         values = table["cpu_req"].to_numpy().astype(np.float64)
     else:
         random = np.random.default_rng(2011)
-        ts = np.repeat(np.arange(647), (random.pareto(1.2, 647) * 8).astype(np.int64)) * 1_000_000
-        values = random.random(len(ts))
+        # 26 events a second, in bursts: 10 in the median second, 2,120 in the largest; 33 distinct requests.
+        counts = (random.pareto(2, 647) * 24).astype(np.int64)
+        counts[counts.argmax()] = 2_120
+        ts = np.repeat(np.arange(647), counts) * 1_000_000
+        values = random.choice(np.round(random.random(33), 4), len(ts))
     span = int(ts[-1]) + 1_000_000
     times = np.concatenate([ts + k * span for k in range(-(-count // len(ts)))])[:count]
     return np.ascontiguousarray(times), np.tile(values, -(-count // len(ts)))[:count]

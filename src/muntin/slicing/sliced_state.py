@@ -73,7 +73,6 @@ class SlicedState:
             self.slices = Slices(self.slicer, self.fused, bool(layout.spec.by))
         else:
             self.slices = ColdSlices(self.slicer, self.fused, bool(layout.spec.by), rule)
-            store = "eager" if store == "eager" else "lazy"
         # A result needs no first and last times. Without them, and with `spell` knowing the ends: 180 against 185 µs
         # per push with 100 windows.
         self.store = AggregateStore(store, final, fused(self.bounds, spans=False), self.slices, self._revises)

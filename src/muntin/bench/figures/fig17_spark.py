@@ -21,7 +21,7 @@ BATCHES = 6
 
 def steps(run: Run) -> list[Step]:
     """One and two cores: a session each. Spark's own operators get fewer rows: each becomes 80 of them."""
-    rows = {OURS: run.rows(3_600_000, 12_000_000), THEIRS: run.rows(600_000, 1_200_000)}
+    rows = {OURS: run.rows(2_400_000, 12_000_000), THEIRS: run.rows(300_000, 1_200_000)}
 
     def measure(cores: int) -> None:
         from muntin.spark import cores as on_spark
