@@ -157,3 +157,13 @@ def test_windows_cannot_change() -> None:
     engine.push({"ts": [1]})
     with pytest.raises(mt.SpecError, match="engine='tuple_buffer' cannot change its windows"):
         engine.add_window("v", mt.tumbling("2 s"), n=mt.count())
+
+
+@pytest.mark.parametrize("engine", [*(engine for engine in WINDOWS if engine != "pairs"), "auto"])
+def test_events_in_the_gaps_between_windows_alone(engine: str) -> None:
+    """Then there is a family of windows without one when keys are forgotten: found by `make soak`."""
+    spec = mt.over("ts", by="key").window("w", mt.sliding("1 us", every="2 us", align="1 us"), n=mt.count())
+    running = spec.engine(engine=engine, watermark="manual")
+    found = [running.push({"ts": [0], "key": ["a"]}), running.advance(5), running.push({"ts": [7], "key": ["b"]})]
+    assert [table.num_rows for table in found] == [0, 0, 0]
+    assert running.flush().select(["key", "n"]).to_pylist() == [{"key": "b", "n": 1}]

@@ -65,6 +65,17 @@ def text_streams(draw: Any) -> pa.Table:
     return table.set_column(table.schema.get_field_index("s"), "s", column)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("after", ["none", "0 s"])
+def test_a_column_of_nulls_alone(threads: int, after: str) -> None:
+    """Nothing was ever held when it was first asked which texts are: an IndexError, found by `make soak`."""
+    spec = mt.over("ts", by="key", idle="8 us").window("w", mt.sliding("1 row", every="1 row"), text=mt.concat("s"))
+    engine = (spec if after == "none" else spec.compress(after)).engine(threads=threads, watermark="manual")
+    engine.push({"ts": [0, 0, 25], "key": ["a", "a", "b"], "s": pa.nulls(3, pa.string())})
+    found = pa.concat_tables([engine.advance(25), engine.flush()])
+    assert found["text"].to_pylist() == [None] * 3
+
+
 @examples(50)
 @given(text_specs(), st.data())
 def test_equals_the_reference(spec: mt.Spec, data: Any) -> None:

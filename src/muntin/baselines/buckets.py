@@ -220,11 +220,14 @@ class AggregateBuckets(_Buckets):
         for family in self._families:
             if family.first is None:
                 continue
-            columns = self._fused.new(family.windows * max(keys, 1))
+            stride = max(keys, 1)
+            columns = self._fused.new(family.windows * stride)
             old = np.flatnonzero(moved[: family.stride] >= 0)
+            # By both sides: there may be no window, where all events lay in the gaps between them.
+            before, after = (family.windows, family.stride), (family.windows, stride)
             for new, column in zip(columns, family.columns, strict=True):
-                new.reshape(family.windows, -1)[:, moved[old]] = column.reshape(family.windows, -1)[:, old]
-            family.columns, family.stride = columns, max(keys, 1)
+                new.reshape(after)[:, moved[old]] = column.reshape(before)[:, old]
+            family.columns, family.stride = columns, stride
         self._keys = max(keys, 1)
 
     def dump(self) -> dict[str, Any]:

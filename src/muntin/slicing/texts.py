@@ -264,6 +264,8 @@ class Forgetting:
         are held, it is worth looking at fewer texts, at few that are long, and where nothing is held at any.
         """
         for name, words in self._interners.items():
+            if not len(words):  # nulls have a code, and there is nothing to forget
+                continue
             some = len(words) > self._least or words.nbytes > _LARGE or held == 0
             turned = some and gone - self._gone[name] >= max(held, 1)
             if len(words) <= self._limits[name] and not turned:
