@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def read(run: Run) -> str:
         f"From 1 to 2 cores Muntin gains {gain[OURS]:.2f} times here ({cpu[OURS]}) and Spark's own operators "
         f"{gain[THEIRS]:.2f} times ({cpu[THEIRS]}); Muntin takes {ahead[1]} to {ahead[2]} the rows of Spark's "
         "operators, where each row goes into 80 windows one by one. The processor is counted over whole queries, "
-        "their start and first batch included, in all processes of the session."
+        "their start and first batch included, in all processes of the session: with one task at a time Java and "
+        f"Python work beside each other, and of {os.cpu_count()} cores {used[OURS][1] / 100:.1f} are busy already."
     )
 
 
